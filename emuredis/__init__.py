@@ -1,0 +1,50 @@
+"""emuredis: Valkey 9.1 in memory, in pure Python, for tests and for teaching.
+
+    >>> import emuredis
+    >>> client = emuredis.Emulator().client()
+    >>> client.call("INCR", "visits")
+    1
+
+One engine, three doors: `Emulator.client` in process, `emuredis.Redis` and `emuredis.asyncio.Redis` in place of
+redis-py's classes, and `Emulator.serve` (or ``python -m emuredis serve``) for any client in any language. Importing this package
+loads neither a client library nor asyncio nor Lua.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from emuredis.clock import ManualClock, SystemClock
+from emuredis.emulator import Emulator
+from emuredis.errors import EmulatorError, ReplyError, WaitForever
+
+if TYPE_CHECKING:
+    from emuredis.redispy import Redis, from_url, pool
+
+__all__ = [
+    "Emulator",
+    "EmulatorError",
+    "ManualClock",
+    "Redis",
+    "ReplyError",
+    "SystemClock",
+    "WaitForever",
+    "from_url",
+    "pool",
+]
+
+__version__ = "0.1.0"
+
+_FROM_REDISPY = ("Redis", "from_url", "pool")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FROM_REDISPY:
+        from emuredis import redispy
+
+        return getattr(redispy, name)
+    if name == "asyncio":
+        import importlib
+
+        return importlib.import_module("emuredis.asyncio")
+    raise AttributeError(f"module 'emuredis' has no attribute {name!r}")

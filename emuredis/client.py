@@ -1,0 +1,212 @@
+"""The native in-process client, and the waiting that all synchronous doors share.
+
+`Client.call` is the shortest way to the engine: encode the arguments, run, turn the reply into the Python
+value a RESP2 or RESP3 client library would have parsed. A blocking command waits for its own parked record,
+never for a socket:
+
+* on a system clock the thread sleeps until it is served or its deadline has come;
+* on a manual clock nobody's time passes by itself. If every thread known to wait here is waiting, the clock
+  jumps to the earliest deadline (``autojump``), or, when none has one, `WaitForever` names the keys.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from emuredis.clock import NS_PER_MS, monotonic
+from emuredis.engine.engine import Engine
+from emuredis.engine.session import Session
+from emuredis.errors import EmulatorError, ReplyError, WaitForever
+from emuredis.protocol.views import view2, view3
+from emuredis.replies import BLOCKED, Reply
+
+__all__ = ["Client", "encode_args", "wait_for_reply"]
+
+#: Real seconds that a wait on a manual clock stays patient while other threads could still end it.
+PATIENCE = 30.0
+
+
+def encode_args(args: tuple[Any, ...]) -> list[bytes]:
+    """Command arguments as bytes: str as UTF-8, numbers in decimal. Raises TypeError for anything else."""
+    out = []
+    for arg in args:
+        kind = arg.__class__
+        if kind is bytes:
+            out.append(arg)
+        elif kind is str:
+            out.append(arg.encode("utf-8", "surrogateescape"))
+        elif kind is int:
+            out.append(b"%d" % arg)
+        elif kind is float:
+            out.append(repr(arg).encode())
+        elif isinstance(arg, (bytes, bytearray, memoryview)):
+            out.append(bytes(arg))
+        elif isinstance(arg, (str, int, float)) and not isinstance(arg, bool):
+            out.append(str(arg).encode("utf-8", "surrogateescape"))
+        else:
+            raise TypeError(f"a command argument must be bytes, str, int or float, not {type(arg).__name__}")
+    return out
+
+
+class Client:
+    """A client of one `emuredis.Emulator`. Usable from one thread at a time.
+
+    ``on_push``: called with each out-of-band message (a list, as in RESP3), from the thread that caused it.
+    """
+
+    def __init__(self, engine: Engine, db: int = 0, protocol: int = 3) -> None:
+        if protocol not in (2, 3):
+            raise ValueError(f"protocol must be 2 or 3, not {protocol!r}")
+        if not 0 <= db < len(engine.keyspace.databases):
+            raise ValueError(f"database {db!r} is out of range: there are {len(engine.keyspace.databases)}")
+        self._engine = engine
+        with engine.lock:
+            self.session = engine.connect()
+        self.session.protocol = protocol
+        self.session.db = engine.keyspace.databases[db]
+        self.session.on_push = self._push
+        self.on_push: Callable[[Any], None] | None = None
+
+    def call(self, *args: Any) -> Any:
+        """Run one command: ``client.call("SET", "k", 1)``.
+
+        Returns int, bytes, None, list, and with protocol 3 also float, bool, dict and set; a status is bytes.
+        Raises ReplyError for an error reply; errors inside an EXEC's list stay ReplyError objects.
+        """
+        reply = self.execute(encode_args(args))
+        kind = reply.__class__
+        if kind is bytes or kind is int or reply is None:
+            return reply
+        if kind is ReplyError:
+            raise reply
+        return view3(reply) if self.session.protocol == 3 else view2(reply)
+
+    def execute(self, argv: list[bytes]) -> Reply:
+        """Run ``argv`` and return the neutral reply (see `emuredis.replies`); waits where the server blocks."""
+        if not argv:
+            raise TypeError("call() needs the name of a command")
+        engine, session = self._engine, self.session
+        if session.closing:
+            raise EmulatorError("this client is closed")
+        with engine.lock:
+            reply = engine.execute(session, argv)
+            if reply is not BLOCKED:
+                return reply
+            waiter = Parked(session)
+        return wait_for_reply(engine, waiter)
+
+    def close(self) -> None:
+        """Disconnect: subscriptions, watches and a parked command are dropped. Safe to call twice."""
+        with self._engine.lock:
+            self._engine.disconnect(self.session)
+
+    def _push(self, push: Reply) -> None:
+        if self.on_push is not None:
+            self.on_push(view3(push))
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self.session!r}>"
+
+
+class Parked:
+    """The reply that a blocked session will get, and the event its thread waits for.
+
+    Made under the engine's lock, straight after `Engine.execute` answered BLOCKED.
+    """
+
+    __slots__ = ("event", "reply", "session")
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.reply: Reply = BLOCKED
+        self.event = threading.Event()
+        session.on_reply = self._served
+        session.on_close = self._closed
+
+    def _served(self, reply: Reply) -> None:
+        self.reply = reply
+        self.event.set()
+
+    def _closed(self) -> None:
+        if self.reply is BLOCKED:
+            self.reply = EmulatorError("the connection was closed while its command was blocked")
+        self.event.set()
+
+
+def wait_for_reply(engine: Engine, parked: Parked, interrupted: Callable[[], None] | None = None) -> Reply:
+    """Wait, without holding the lock, until the parked session has its reply; returns it.
+
+    Raises WaitForever (on a manual clock) when nobody is left who could end the wait, EmulatorError when the
+    session is closed meanwhile. Whatever interrupts the wait (KeyboardInterrupt ...) takes the command back.
+    """
+    try:
+        if engine.clock.manual:
+            _wait_manual(engine, parked)
+        else:
+            _wait_system(engine, parked)
+    except BaseException:
+        with engine.lock:
+            if parked.session.waiter is not None:
+                engine.waiting.remove(parked.session.waiter)
+        raise
+    if parked.reply.__class__ is EmulatorError:
+        raise parked.reply
+    return parked.reply
+
+
+def _wait_system(engine: Engine, parked: Parked) -> None:
+    while not parked.event.is_set():
+        with engine.lock:
+            due = engine.next_due_ns()
+            now = engine.now_ns()
+            if due is not None and due <= now:
+                engine.run_due()
+                continue
+        parked.event.wait(None if due is None else min((due - now) / 1e9 + 1e-4, 3600.0))
+
+
+def _wait_manual(engine: Engine, parked: Parked) -> None:
+    clock: Any = engine.clock
+    give_up = monotonic() + PATIENCE
+    engine.threads.park()
+    try:
+        while not parked.event.is_set():
+            with engine.lock:
+                if parked.event.is_set():
+                    return
+                if not engine.threads.others_running():
+                    due = engine.next_due_ns()
+                    if due is None or not _any_deadline(engine):
+                        raise _forever(parked)
+                    if clock.autojump:
+                        clock.move_to(due)
+                        continue
+            if not parked.event.wait(0.02) and monotonic() > give_up:
+                raise _forever(parked)
+    finally:
+        engine.threads.unpark()
+
+
+def _any_deadline(engine: Engine) -> bool:
+    return engine.waiting.next_due_ns() is not None
+
+
+def _forever(parked: Parked) -> WaitForever:
+    waiter = parked.session.waiter
+    keys = ", ".join(repr(key) for key in waiter.keys) if waiter is not None else "(none)"
+    name = waiter.cmd.name.upper() if waiter is not None else "the command"
+    if waiter is not None and waiter.deadline_ns is not None:
+        left = (waiter.deadline_ns - parked.session.engine.clock.now_ns()) // NS_PER_MS
+        return WaitForever(
+            f"{name} waits for {keys} with {left} ms left on a manual clock that nobody advances; "
+            "call clock.advance(), or make the clock with autojump=True"
+        )
+    return WaitForever(f"{name} waits without time-out for {keys}, and nobody is left who could push to it")

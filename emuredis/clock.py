@@ -1,0 +1,117 @@
+"""Time and chance: the only module of the package that may read the system's clock or randomness.
+
+A `Clock` has one hot method, `now_ns()`: nanoseconds since the Unix epoch. The engine reads it once
+per outermost execution unit, so a script or a transaction sees one instant. `SystemClock` follows
+the machine; `ManualClock` stands still until it is told to move, and never moves backwards unless
+`set` is asked to.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import weakref
+from collections.abc import Callable
+from typing import Protocol
+
+__all__ = ["Clock", "ManualClock", "SystemClock", "Walker", "entropy_token", "monotonic", "new_random"]
+
+NS_PER_MS = 1_000_000
+
+
+class Clock(Protocol):
+    """What the engine asks of a clock. `manual` clocks may be moved by the program."""
+
+    manual: bool
+    now_ns: Callable[[], int]
+
+
+class Walker(Protocol):
+    """What a manual clock stops for: an engine with deadlines."""
+
+    def next_due_ns(self) -> int | None: ...
+
+    def run_due(self) -> None: ...
+
+
+class SystemClock:
+    """The machine's wall clock."""
+
+    __slots__ = ()
+    manual = False
+    now_ns = staticmethod(time.time_ns)
+
+    def __repr__(self) -> str:
+        return "SystemClock()"
+
+
+class ManualClock:
+    """A clock that stands still until moved.
+
+    ``start``: Unix time in seconds (float or int) it shows first; the default is a fixed instant,
+    2024-01-01T00:00:00Z, so that runs repeat.
+    ``autojump``: when every thread that uses the emulator is blocked, jump to the next deadline
+    instead of waiting for somebody to call `advance` (default True).
+
+    `advance` and `set` are carried out through each emulator that uses the clock, so keys expire and
+    blocked clients wake in the order of their deadlines.
+    """
+
+    __slots__ = ("__weakref__", "_ns", "_walkers", "autojump")
+    manual = True
+
+    def __init__(self, start: float = 1_704_067_200, *, autojump: bool = True) -> None:
+        self._ns = round(start * 1000) * NS_PER_MS
+        self.autojump = autojump
+        self._walkers: weakref.WeakSet[Walker] = weakref.WeakSet()
+
+    def now_ns(self) -> int:
+        """The instant shown, in nanoseconds since the Unix epoch."""
+        return self._ns
+
+    @property
+    def now_ms(self) -> int:
+        """The instant shown, in milliseconds since the Unix epoch."""
+        return self._ns // NS_PER_MS
+
+    def attach(self, walker: Walker) -> None:
+        """Have ``walker`` told of every instant at which it has something due."""
+        self._walkers.add(walker)
+
+    def advance(self, milliseconds: float) -> None:
+        """Move forward by ``milliseconds`` (>= 0), stopping at every due instant on the way.
+
+        Raises ValueError for a negative amount: use `set` to move back.
+        """
+        if not milliseconds >= 0:
+            raise ValueError(f"advance() takes milliseconds >= 0, not {milliseconds!r}")
+        self.move_to(self._ns + round(milliseconds * NS_PER_MS))
+
+    def set(self, unix_seconds: float) -> None:
+        """Show the instant ``unix_seconds``; a later one is walked to as by `advance`."""
+        self.move_to(round(unix_seconds * 1000) * NS_PER_MS)
+
+    def move_to(self, target_ns: int) -> None:
+        """Show ``target_ns``, visiting every instant on the way at which a walker has work."""
+        while target_ns > self._ns:
+            due = [at for walker in self._walkers if (at := walker.next_due_ns()) is not None]
+            self._ns = max(self._ns, min(min(due, default=target_ns), target_ns))
+            for walker in list(self._walkers):
+                walker.run_due()
+        self._ns = target_ns
+
+    def __repr__(self) -> str:
+        return f"ManualClock({self._ns / 1e9!r}, autojump={self.autojump})"
+
+
+def new_random(seed: int | None) -> random.Random:
+    """A random source; ``seed`` None draws one from the operating system."""
+    return random.Random(seed)
+
+
+def entropy_token(size: int) -> str:
+    """``size`` random lower-case hexadecimal digits, for identifiers such as the run id."""
+    return "%0*x" % (size, random.SystemRandom().getrandbits(size * 4))
+
+
+monotonic = time.monotonic

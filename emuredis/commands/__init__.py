@@ -1,0 +1,26 @@
+"""The commands, one module per group of COMMAND DOCS; importing this package fills `emuredis.spec.TABLE`.
+
+A handler is ``def name(ctx, argv)``: ``ctx`` the session, ``argv`` the words of the command including its name.
+It parses everything, looks up, changes through the values' methods, announces the change once with
+``db.touch``, and returns a neutral reply. It raises ReplyError before it has changed anything.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+_MODULES = (
+    "strings",
+    "generic",
+    "hashes",
+    "lists",
+    "sets",
+    "zsets",
+    "transactions",
+    "pubsub",
+    "connection",
+    "server",
+)
+
+for _name in _MODULES:
+    importlib.import_module(f"emuredis.commands.{_name}")

@@ -1,0 +1,42 @@
+"""Arguments that many commands read: numbers, time-outs, counts, keywords. Each raises the server's error."""
+
+from __future__ import annotations
+
+from emuredis import errors
+from emuredis.errors import ReplyError
+from emuredis.scalars import parse_float, parse_int
+
+__all__ = ["integer", "milliseconds", "number", "timeout"]
+
+
+def integer(text: bytes) -> int:
+    """A signed 64-bit integer, or ``ERR value is not an integer or out of range``."""
+    value = parse_int(text)
+    if value is None:
+        raise errors.not_integer()
+    return value
+
+
+def number(text: bytes) -> float:
+    """A double, or ``ERR value is not a valid float``."""
+    value = parse_float(text)
+    if value is None:
+        raise errors.not_float()
+    return value
+
+
+def timeout(text: bytes, now: int) -> float:
+    """The time-out of a blocking command, given in seconds: milliseconds, rounded up as the server does."""
+    value = parse_float(text)
+    if value is None:
+        raise ReplyError("ERR timeout is not a float or out of range")
+    return milliseconds(value * 1000, now)
+
+
+def milliseconds(value: float, now: int) -> float:
+    """A time-out already in milliseconds: not negative, and its deadline within 64 bits."""
+    if value < 0:
+        raise ReplyError("ERR timeout is negative")
+    if value > 9223372036854775807 - now:
+        raise ReplyError("ERR timeout is out of range")
+    return -(-value // 1)

@@ -1,0 +1,285 @@
+"""The engine: one command at a time, each in an execution unit.
+
+A unit opens by reading the clock once and removing keys whose time has come; nested commands (EXEC,
+scripts) run inside the unit of their caller. When the outermost command has replied, the unit closes: messages
+go out and blocked commands whose keys changed are served. Nothing reaches another session before that.
+
+The engine is handed the command table and imports no command. It knows nothing of sockets, threads or protocols: a
+door calls `connect`, `execute` and `disconnect` while holding `lock`, and gives the session its callables.
+`execute` never raises ReplyError: an error is a reply like any other.
+
+To add a reason for commands to be looked at before they run (monitor, faults, pause), add a gate to `gates` and
+handle it in `_execute_gated`; the fast path must stay as it is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from emuredis import errors
+from emuredis.clock import Clock, entropy_token, new_random
+from emuredis.engine.config import Config
+from emuredis.engine.pubsub import PubSub
+from emuredis.engine.session import Session
+from emuredis.engine.threads import Threads
+from emuredis.engine.waiting import Waiting
+from emuredis.errors import ReplyError
+from emuredis.keyspace.keyspace import Keyspace
+from emuredis.replies import BLOCKED, QUEUED, Frames, Reply
+from emuredis.spec import NO_AUTH, NO_MULTI, SUBSCRIBED, Command, Table
+
+__all__ = ["Engine"]
+
+#: What a command of a silent client (CLIENT REPLY OFF) answers: nothing.
+NO_REPLY = Frames()
+
+_IN_MULTI = frozenset(["multi", "exec", "discard", "watch", "quit", "reset"])
+
+
+class Engine:
+    def __init__(self, table: Table, clock: Clock, seed: int | None, config: Config) -> None:
+        self.table = table
+        self.config = config
+        self.lock = threading.RLock()
+        self.keyspace = Keyspace(config.databases)
+        self.keyspace.notify = config.notify_keyspace_events
+        self.keyspace.update_hooks()
+        self.pubsub = PubSub(self)
+        self.waiting = Waiting(self)
+        self.threads = Threads()
+        self.threads.note()
+        self.rng = new_random(seed)
+        self.run_id = entropy_token(40)
+        self.sessions: dict[int, Session] = {}
+        self.outbox: list[tuple[Session, Reply]] = []
+        self.gates: list[Callable[[Session, Command, list[bytes]], Reply | None]] = []
+        self.scripting: Any = None  # the Lua side, created by emuredis.scripting at the first use
+        self.current_command: Any = None
+        self.current_argv: list[bytes] = []
+        self.current_session: Session | None = None
+        self.commands = 0
+        self.connections = 0
+        self.set_clock(clock)
+        self.started_ns = self.clock.now_ns()
+
+    def set_clock(self, clock: Clock) -> None:
+        self.clock = clock
+        self.now_ns = clock.now_ns
+        if clock.manual:
+            clock.attach(self)  # type: ignore[attr-defined]
+
+    # -- sessions -------------------------------------------------------------------------------
+
+    def connect(self, addr: bytes = b"", laddr: bytes = b"") -> Session:
+        """A new session, as a client that has just connected."""
+        self.connections += 1
+        self.threads.note()
+        session = Session(self, self.connections)
+        session.addr, session.laddr = addr, laddr
+        self.sessions[session.id] = session
+        return session
+
+    def disconnect(self, session: Session) -> None:
+        """The client is gone: nothing of it may linger. Safe to call twice."""
+        if self.sessions.pop(session.id, None) is None:
+            return
+        if session.waiter is not None:
+            self.waiting.remove(session.waiter)
+        self.pubsub.leave(session)
+        self.unwatch(session)
+        session.queue = None
+        session.closing = True
+        session.update_gate()
+
+    def internal_session(self) -> Session:
+        """A session that no client owns and CLIENT LIST does not show, for the emulator's own commands."""
+        session = Session(self, 0)
+        session.authenticated = True
+        session.update_gate()
+        return session
+
+    def update_gates(self) -> None:
+        """To be called after `gates` changed."""
+        for session in self.sessions.values():
+            session.update_gate()
+
+    # -- running commands -----------------------------------------------------------------------
+
+    def execute(self, session: Session, argv: list[bytes]) -> Reply:
+        """Run one command in a unit of its own; its reply, or BLOCKED (the reply then comes through `on_reply`)."""
+        cmd = self.table.get(argv[0])
+        if cmd is None or session.gated or cmd.subs is not None:
+            return self._execute_gated(session, argv)
+        if not cmd.min <= len(argv) <= cmd.max:
+            return errors.wrong_arity(cmd.name)
+        keyspace = self.keyspace
+        keyspace.ns = ns = self.now_ns()
+        if ns >= keyspace.due_ns:
+            keyspace.expire_due()
+        self.commands += 1
+        self.current_command, self.current_argv, self.current_session = cmd, argv, session
+        try:
+            reply = cmd.fn(session, argv)
+        except ReplyError as error:
+            reply = error
+        if keyspace.hooks or self.outbox:
+            self.settle()
+        return reply
+
+    def call(self, session: Session, cmd: Command, argv: list[bytes]) -> Reply:
+        """Run a command inside the current unit (EXEC, scripts). Raises ReplyError."""
+        before = self.current_command, self.current_argv
+        self.current_command, self.current_argv = cmd, argv
+        try:
+            return cmd.fn(session, argv)
+        finally:
+            self.current_command, self.current_argv = before
+
+    def resolve(self, argv: list[bytes]) -> Command:
+        """The command ``argv`` names, its arity checked. Raises ReplyError with the server's text."""
+        name = argv[0]
+        cmd = self.table.find(name)
+        if cmd is None:
+            raise ReplyError(_unknown_command(argv))
+        if cmd.subs is not None and len(argv) > 1:
+            sub = cmd.subs.get(argv[1]) or cmd.subs.get(argv[1].lower())
+            if sub is None:
+                shown = argv[1][:128].decode("utf-8", "surrogateescape")
+                upper = cmd.name.upper()
+                raise ReplyError(f"ERR unknown subcommand '{shown}'. Try {upper} HELP.")
+            cmd = sub
+        if not cmd.min <= len(argv) <= cmd.max:
+            raise errors.wrong_arity(cmd.name)
+        return cmd
+
+    def _execute_gated(self, session: Session, argv: list[bytes]) -> Reply:
+        if session.closing:
+            return NO_REPLY
+        keyspace = self.keyspace
+        keyspace.ns = ns = self.now_ns()
+        if ns >= keyspace.due_ns:
+            keyspace.expire_due()
+        self.commands += 1
+        self.current_session = session
+        try:
+            reply = self._admit(session, argv)
+        except ReplyError as error:
+            reply = error
+        if keyspace.hooks or self.outbox:
+            self.settle()
+        return self._mute(session, reply) if session.reply_mode != "on" else reply
+
+    def _admit(self, session: Session, argv: list[bytes]) -> Reply:
+        """The checks of the slow path, in the server's order, then the command itself."""
+        try:
+            cmd = self.resolve(argv)
+            if not session.authenticated and not cmd.flags & NO_AUTH:
+                raise ReplyError("NOAUTH Authentication required.")
+            if session.queue is not None and cmd.flags & NO_MULTI:
+                raise ReplyError(f"ERR Command '{cmd.name}' not allowed inside a transaction")
+        except ReplyError:
+            session.fail_transaction()
+            raise
+        if session.protocol == 2 and session.subscriptions and not cmd.flags & SUBSCRIBED:
+            raise ReplyError(
+                f"ERR Can't execute '{cmd.name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
+                "are allowed in this context"
+            )
+        for gate in self.gates:
+            reply = gate(session, cmd, argv)
+            if reply is not None:
+                return reply
+        if session.queue is not None and cmd.name not in _IN_MULTI:
+            session.queue.append((cmd, argv))
+            return QUEUED
+        self.current_command, self.current_argv = cmd, argv
+        return cmd.fn(session, argv)
+
+    def _mute(self, session: Session, reply: Reply) -> Reply:
+        """CLIENT REPLY: ``skip_next`` was set by the command just run, ``skip`` concerns this reply."""
+        if session.reply_mode == "skip":
+            session.reply_mode = "on"
+            session.update_gate()
+        elif session.reply_mode == "skip_next":
+            session.reply_mode = "skip"
+        return reply if reply is BLOCKED else NO_REPLY
+
+    # -- closing a unit -------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Close the unit: send what was published, serve who can be served."""
+        self.deliver()
+        if self.keyspace.ready:
+            self.waiting.serve()
+
+    def deliver(self) -> None:
+        """Hand queued messages to the doors, keyspace events first to the channels."""
+        keyspace = self.keyspace
+        if keyspace.events:
+            events, keyspace.events = keyspace.events, []
+            for channel, message in events:
+                self.pubsub.publish(channel, message)
+        if self.outbox:
+            outbox, self.outbox = self.outbox, []
+            for session, push in outbox:
+                session.on_push(push)
+
+    def publish(self, channel: bytes, message: bytes) -> int:
+        """PUBLISH, in order with the keyspace events of the commands before it."""
+        keyspace = self.keyspace
+        if keyspace.events:
+            events, keyspace.events = keyspace.events, []
+            for event_channel, event in events:
+                self.pubsub.publish(event_channel, event)
+        return self.pubsub.publish(channel, message)
+
+    # -- time -----------------------------------------------------------------------------------
+
+    def next_due_ns(self) -> int | None:
+        """The next instant at which something happens by itself: a key expires, a wait times out."""
+        waiter = self.waiting.next_due_ns()
+        key = self.keyspace.due_ns if self.keyspace.heap else None
+        if waiter is None or key is None:
+            return waiter if key is None else key
+        return min(waiter, key)
+
+    def run_due(self) -> None:
+        """Do what is due by now: expire keys, then answer blocked commands whose time is up."""
+        with self.lock:
+            self.keyspace.ns = ns = self.now_ns()
+            if ns >= self.keyspace.due_ns:
+                self.keyspace.expire_due()
+            self.settle()
+            self.waiting.time_out(ns)
+            self.settle()
+
+    # -- transactions ---------------------------------------------------------------------------
+
+    def watch(self, session: Session, key: bytes) -> None:
+        place = (session.db.index, key)
+        if place not in session.watched:
+            session.watched[place] = None
+            self.keyspace.watchers.setdefault(place, {})[session] = None
+            self.keyspace.update_hooks()
+
+    def unwatch(self, session: Session) -> None:
+        watchers = self.keyspace.watchers
+        for place in session.watched:
+            del watchers[place][session]
+            if not watchers[place]:
+                del watchers[place]
+        session.watched = {}
+        session.watch_broken = False
+        self.keyspace.update_hooks()
+
+
+def _unknown_command(argv: list[bytes]) -> str:
+    shown = argv[0][:128].decode("utf-8", "surrogateescape")
+    args = ""
+    for arg in argv[1:]:
+        if len(args) >= 128:
+            break
+        args += "'" + arg[: 128 - len(args)].decode("utf-8", "surrogateescape") + "' "
+    return f"ERR unknown command '{shown}', with args beginning with: {args}"

@@ -1,0 +1,127 @@
+"""One client's state, and what handlers know as ``ctx``.
+
+Responsible for: the selected database, protocol version, name, transaction, subscriptions and parked
+command of one connection. It may not know how replies travel: a door gives it three callables
+(`on_reply`, `on_push`, `on_close`) and reads `closing`.
+
+`gated` is true while any state makes a command take the engine's slow path; `update_gate` must be called
+after changing such state, so that the fast path needs one test only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from emuredis.errors import ReplyError
+from emuredis.replies import Reply
+
+if TYPE_CHECKING:
+    import random
+
+    from emuredis.engine.engine import Engine
+    from emuredis.engine.waiting import Waiter
+    from emuredis.keyspace.database import Database
+
+__all__ = ["Session"]
+
+
+class Session:
+    __slots__ = (
+        "__weakref__", "addr", "authenticated", "born_ns", "call_depth", "channels", "closing", "commands", "db",
+        "deny_blocking", "engine", "extra", "gated", "id", "laddr", "last_command", "last_ns", "lib_name",
+        "lib_ver", "multi_failed", "name", "no_evict", "no_touch", "on_close", "on_push", "on_reply", "patterns",
+        "protocol", "queue", "reply_mode", "script", "shard_channels", "user", "waiter", "watch_broken", "watched",
+    )  # fmt: skip
+
+    def __init__(self, engine: Engine, session_id: int) -> None:
+        self.engine = engine
+        self.id = session_id
+        self.db: Database = engine.keyspace.databases[0]
+        self.protocol = 2
+        self.user = b"default"
+        self.authenticated = not engine.config.password
+        self.name = b""
+        self.lib_name = b""
+        self.lib_ver = b""
+        self.addr = b""
+        self.laddr = b""
+        self.born_ns = self.last_ns = engine.clock.now_ns()
+        self.last_command = b"NULL"
+        self.commands = 0
+        self.queue: list[tuple[Any, list[bytes]]] | None = None  # MULTI
+        self.multi_failed = False
+        self.watched: dict[tuple[int, bytes], None] = {}
+        self.watch_broken = False
+        self.channels: dict[bytes, None] = {}
+        self.patterns: dict[bytes, None] = {}
+        self.shard_channels: dict[bytes, None] = {}
+        self.waiter: Waiter | None = None
+        self.deny_blocking = False  # inside EXEC or a script: a blocking command answers as at its time-out
+        self.script: Any = None  # the running script, when this session is a script's caller
+        self.reply_mode = "on"  # CLIENT REPLY: on | off | skip_next | skip
+        self.no_evict = self.no_touch = False
+        self.closing = False
+        self.call_depth = 0
+        self.extra: dict[str, Any] = {}  # state of features that few sessions use (monitor, tracking ...)
+        self.on_reply: Callable[[Reply], None] = _ignore
+        self.on_push: Callable[[Reply], None] = _ignore
+        self.on_close: Callable[[], None] = _nothing
+        self.gated = False
+        self.update_gate()
+
+    # -- what handlers use ----------------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        """The frozen instant of this unit, Unix milliseconds."""
+        return self.engine.keyspace.ns // 1_000_000
+
+    @property
+    def rng(self) -> random.Random:
+        """The emulator's one seeded source of chance."""
+        return self.engine.rng
+
+    def park(self, keys: list[bytes], kind: type, timeout: float, on_timeout: Reply) -> Reply:
+        """Block until one of ``keys`` holds a value of class ``kind``, then run this command again.
+
+        ``timeout``: milliseconds, 0 for ever. Returns BLOCKED, or ``on_timeout`` where blocking is
+        not possible (inside MULTI and scripts).
+        """
+        if self.deny_blocking:
+            return on_timeout
+        return self.engine.waiting.park(self, keys, kind, timeout, on_timeout)
+
+    # -- gates ----------------------------------------------------------------------------------
+
+    @property
+    def subscriptions(self) -> int:
+        return len(self.channels) + len(self.patterns) + len(self.shard_channels)
+
+    def update_gate(self) -> None:
+        """Recompute whether commands must take the slow path."""
+        self.gated = bool(
+            self.queue is not None
+            or not self.authenticated
+            or self.reply_mode != "on"
+            or (self.protocol == 2 and self.subscriptions)
+            or self.engine.gates
+            or self.waiter is not None
+            or self.closing
+        )
+
+    def fail_transaction(self) -> None:
+        """A command could not be queued: EXEC will refuse."""
+        if self.queue is not None:
+            self.multi_failed = True
+
+    def __repr__(self) -> str:
+        return f"<Session {self.id} db={self.db.index} protocol={self.protocol}>"
+
+
+def _ignore(reply: Reply | ReplyError) -> None:
+    return None
+
+
+def _nothing() -> None:
+    return None

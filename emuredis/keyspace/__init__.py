@@ -1,0 +1,1 @@
+"""Keys: databases, their deadlines, and the one place where a change is made known."""

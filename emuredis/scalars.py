@@ -1,0 +1,424 @@
+"""Numbers as the server reads and writes them; the only place where wire text becomes a number or back.
+
+Python's `int` and `float` accept more than the server does (blanks, ``_``, ``+``, other scripts'
+digits) and print differently, so nothing else in the package may call them on bytes from a client.
+The server itself has several readers, and which one a command uses shows in what it accepts:
+
+| function                 | used by                                  | hexadecimal | ``1e400`` | ``''`` |
+| ------------------------ | ---------------------------------------- | ----------- | --------- | ------ |
+| `parse_int`              | every integer argument and INCR          | no          | no        | no     |
+| `parse_float`            | scores, weights, coordinates             | no          | no        | no     |
+| `parse_bound`            | ends of score ranges, ``(`` allowed      | no          | infinity  | 0      |
+| `parse_long_double`      | INCRBYFLOAT, HINCRBYFLOAT                | yes         | yes       | no     |
+| `parse_timeout_ms`       | timeouts of blocking commands            | yes         | yes       | no     |
+
+`format_double` is the text of a score in both protocols, `format_long_double` that of INCRBYFLOAT.
+A parser returns None for what the server refuses; the caller knows the error text. To add a number
+format, find out from a live server what it accepts and give it a name of its own here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+__all__ = [
+    "LLONG_MAX",
+    "LLONG_MIN",
+    "LongDouble",
+    "add_long_double",
+    "format_double",
+    "format_long_double",
+    "parse_bound",
+    "parse_float",
+    "parse_int",
+    "parse_long_double",
+    "parse_score",
+    "parse_timeout_ms",
+]
+
+LLONG_MAX = (1 << 63) - 1
+LLONG_MIN = -(1 << 63)
+_INF = math.inf
+
+
+# -- integers ----------------------------------------------------------------------------------
+
+
+def parse_int(text: bytes) -> int | None:
+    """The signed 64-bit integer written by ``text``, or None. Only the canonical form counts."""
+    if text.isdigit():
+        if len(text) < 19:
+            return int(text) if text[0] != 48 or len(text) == 1 else None
+        if len(text) > 19 or text[0] == 48:
+            return None
+        number = int(text)
+        return number if number <= LLONG_MAX else None
+    if text[:1] != b"-" or len(text) > 20 or not text[1:].isdigit() or text[1] == 48:
+        return None
+    number = int(text)
+    return number if number >= LLONG_MIN else None
+
+
+# -- doubles: reading --------------------------------------------------------------------------
+
+_INFINITIES = {
+    sign + word: -_INF if sign == b"-" else _INF for sign in (b"", b"+", b"-") for word in (b"inf", b"infinity")
+}
+_NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
+
+
+def parse_float(text: bytes) -> float | None:
+    """The double written by ``text``, or None: no blanks, no nan, and nothing that over- or underflows."""
+    if text.isdigit() and len(text) < 300:
+        return float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if number - number != 0.0:
+        return _INFINITIES.get(text.lower())
+    if text[0] <= 32 or text[-1] <= 32 or b"_" in text:
+        return None
+    if number == 0.0 and _has_nonzero_digit(text):
+        return None
+    return number
+
+
+parse_score = parse_float
+
+
+def _has_nonzero_digit(text: bytes) -> bool:
+    """Whether the part before the exponent holds a digit other than 0."""
+    return bool(text.lower().partition(b"e")[0].strip(b"+-.0").replace(b".", b"").strip(b"0"))
+
+
+def parse_bound(text: bytes) -> tuple[float, bool] | None:
+    """One end of a score range: the number and whether it is excluded (``(`` in front), or None."""
+    exclusive = text[:1] == b"("
+    if exclusive:
+        text = text[1:]
+    number = parse_float(text)
+    if number is None:
+        text = text.partition(b"\0")[0]
+        if text and not _NUMBER.match(text):
+            number = _INFINITIES.get(text.lower())
+            return None if number is None else (number, exclusive)
+        number = float(text) if text else 0.0
+    return number, exclusive
+
+
+# -- doubles: writing --------------------------------------------------------------------------
+
+_EXACT_LIMIT = float(1 << 62)
+_DIGITS = re.compile(r"-?(\d+)(?:\.(\d+))?(?:e([+-]\d+))?\Z")
+
+
+def _cached_powers() -> list[tuple[int, int]]:
+    """10**-348, 10**-340 ... 10**340 as (64-bit fraction, binary exponent), rounded to nearest."""
+    table = []
+    for power in range(-348, 341, 8):
+        if power >= 0:
+            value = 10**power
+            shift = value.bit_length() - 64
+            fraction = value << -shift if shift <= 0 else (value + (1 << (shift - 1))) >> shift
+        else:
+            value = 10**-power
+            shift = -(value.bit_length() + 63)
+            fraction = ((1 << (1 - shift)) // value + 1) >> 1
+        if fraction >> 64:
+            fraction >>= 1
+            shift += 1
+        table.append((fraction, shift))
+    return table
+
+
+_POWERS: list[tuple[int, int]] = []
+
+
+def format_double(number: float) -> bytes:
+    """``number`` as the server prints a score: nearly always the shortest text that reads back.
+
+    "Nearly", because the server uses the Grisu2 algorithm, which misses the shortest digits of about
+    one double in 200; `_grisu_digits` makes the same digits.
+    """
+    if number == 0.0:
+        return b"-0" if math.copysign(1.0, number) < 0 else b"0"
+    if -_EXACT_LIMIT <= number <= _EXACT_LIMIT:
+        whole = int(number)
+        if whole == number:
+            return b"%d" % whole
+    elif number - number != 0.0:
+        return b"nan" if number != number else b"inf" if number > 0 else b"-inf"
+    digits, power = _grisu_digits(abs(number))
+    return (b"-" if number < 0 else b"") + _place_digits(digits, power, number < 0).encode()
+
+
+def _place_digits(digits: str, power: int, negative: bool) -> str:
+    """Write ``digits`` * 10**``power`` with the server's choice between plain and scientific form."""
+    count = len(digits)
+    exponent = power + count - 1
+    if power >= 0 and abs(exponent) < count + 7:
+        return digits + "0" * power
+    if power < 0 and (power > -7 or abs(exponent) < 4):
+        point = count + power
+        if point <= 0:
+            return "0." + "0" * -point + digits
+        return digits[:point] + "." + digits[point:]
+    digits = digits[: 18 - negative]
+    head = digits[0] + "." + digits[1:] if len(digits) > 1 else digits
+    return f"{head}e{'-' if exponent < 0 else '+'}{abs(exponent)}"
+
+
+def _grisu_digits(number: float) -> tuple[str, int]:
+    """Digits and the power of ten of the last one, as Grisu2 finds them for a positive finite double.
+
+    Grisu2 scales the interval of decimals that read back as ``number`` by a cached power of ten with
+    64-bit rounding, narrows it by one unit at both ends, and stops at the first digit that falls in.
+    It can stop no earlier than the shortest text does, so the search starts at the last digit of
+    `repr` and goes one digit finer while that misses the narrowed interval.
+    """
+    match = _DIGITS.match(repr(number))
+    assert match is not None
+    whole, decimals, exponent = match.groups("")
+    text = whole + decimals
+    stripped = text.rstrip("0")
+    last = int(exponent or "0") - len(decimals) + len(text) - len(stripped)
+    upper, middle, lower, scale, power = _scaled_interval(number)
+    delta = upper - lower
+    above = upper - middle
+    kappa = last - power
+    while True:
+        if kappa >= 0:
+            unit = 10**kappa << scale
+            quotient, rest = divmod(upper, unit)
+            found = rest <= delta
+        else:
+            fine = 10**-kappa
+            unit = 1 << scale
+            quotient, rest = divmod(upper * fine, unit)
+            found = rest < delta * fine
+        if found:
+            break
+        kappa -= 1
+    if kappa < 0:
+        delta *= fine
+        above *= fine
+    while rest < above and delta - rest >= unit and (rest + unit < above or above - rest > rest + unit - above):
+        quotient -= 1
+        rest += unit
+    return str(quotient), kappa + power
+
+
+def _scaled_interval(number: float) -> tuple[int, int, int, int, int]:
+    """(upper, number, lower) times a power of ten, as integers over 2**scale; and that power's negative."""
+    if not _POWERS:
+        _POWERS.extend(_cached_powers())
+    mantissa, exponent = math.frexp(number)
+    fraction = int(mantissa * 9007199254740992.0)
+    exponent -= 53
+    if exponent < -1074:
+        fraction >>= -1074 - exponent
+        exponent = -1074
+    upper = (fraction << 1) + 1
+    upper_exponent = exponent - 1
+    shift = 64 - upper.bit_length()
+    # The server keeps upper in 64 bits of which the topmost is set.
+    upper <<= shift
+    upper_exponent -= shift
+    lower_shift = 2 if fraction == 1 << 52 else 1
+    lower = ((fraction << lower_shift) - 1) << (exponent - lower_shift - upper_exponent)
+    middle = fraction << (64 - fraction.bit_length())
+    middle_exponent = exponent - (64 - fraction.bit_length())
+    index = (int(-(upper_exponent + 87) * 0.30102999566398114) + 348) // 8
+    while True:
+        factor, factor_exponent = _POWERS[index]
+        result_exponent = upper_exponent + factor_exponent + 64
+        if result_exponent < -60:
+            index += 1
+        elif result_exponent > -32:
+            index -= 1
+        else:
+            break
+    half = 1 << 63
+    scaled_upper = ((upper * factor + half) >> 64) - 1
+    scaled_lower = ((lower * factor + half) >> 64) + 1
+    scaled_middle = (middle * factor + half) >> 64
+    assert middle_exponent == upper_exponent
+    return scaled_upper, scaled_middle, scaled_lower, -result_exponent, -(index * 8 - 348)
+
+
+# -- long doubles ------------------------------------------------------------------------------
+#
+# The server's `long double` is x86's 80-bit format: 64 bits of mantissa, exponents down to -16445.
+
+LongDouble = tuple[int, int]
+"""A finite long double ``mantissa * 2**exponent`` with at most 64 bits of mantissa; zero is (0, 0)."""
+
+_MIN_EXPONENT = -16445
+_MAX_BITS = 16384
+_MAX_TEXT = 5119
+_DECIMAL = re.compile(rb"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?\Z")
+_HEX = re.compile(rb"([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?(?:[pP]([+-]?\d+))?\Z")
+
+
+def parse_long_double(text: bytes) -> LongDouble | float | None:
+    """The long double written by ``text`` (as C's strtold reads it), an infinity, or None."""
+    if text.isdigit() and len(text) < 19:
+        return (int(text), 0)
+    if not text or len(text) > _MAX_TEXT:
+        return None
+    match = _DECIMAL.match(text)
+    if match is not None:
+        sign, whole, decimals, exponent = match.groups(b"")
+        if not whole and not decimals:
+            return None
+        power = _clamped(exponent) - len(decimals)
+        mantissa = _int_of_digits(whole + decimals)
+        if mantissa == 0:
+            return (0, 0)
+        if power + len(whole) + len(decimals) < -5100:
+            return None
+        if power > 5100:
+            return None
+        value = _rounded(mantissa * 10**power, 1) if power >= 0 else _rounded(mantissa, 10**-power)
+        return _signed(value, sign)
+    match = _HEX.match(text)
+    if match is None:
+        return _INFINITIES.get(text.lower())
+    sign, whole, decimals, exponent = match.groups(b"")
+    if not whole and not decimals:
+        return None
+    mantissa = int(whole + decimals, 16)
+    if mantissa == 0:
+        return (0, 0)
+    power = _clamped(exponent) - 4 * len(decimals)
+    if abs(power) > 60000:
+        return None
+    value = _rounded(mantissa << power, 1) if power >= 0 else _rounded(mantissa, 1 << -power)
+    return _signed(value, sign)
+
+
+def _clamped(exponent: bytes) -> int:
+    """An exponent as an int, cut to a range in which only its being huge matters."""
+    if not exponent:
+        return 0
+    digits = exponent.lstrip(b"+-0")
+    if len(digits) > 6:
+        return -1_000_000 if exponent[:1] == b"-" else 1_000_000
+    return -int(digits or b"0") if exponent[:1] == b"-" else int(digits or b"0")
+
+
+def _int_of_digits(digits: bytes) -> int:
+    """``int(digits)`` without the interpreter's limit on the number of digits."""
+    if len(digits) <= 4000:
+        return int(digits)
+    return int(digits[:-4000]) * 10**4000 + int(digits[-4000:])
+
+
+def _rounded(numerator: int, denominator: int) -> LongDouble | None:
+    """The long double nearest to a positive ratio, ties to even; None if it over- or underflows."""
+    exponent = max(numerator.bit_length() - denominator.bit_length() - 64, _MIN_EXPONENT)
+    while True:
+        if exponent >= 0:
+            quotient, rest = divmod(numerator, denominator << exponent)
+            twice, whole = rest * 2, denominator << exponent
+        else:
+            quotient, rest = divmod(numerator << -exponent, denominator)
+            twice, whole = rest * 2, denominator
+        if quotient.bit_length() <= 64:
+            break
+        exponent += 1
+    if twice > whole or (twice == whole and quotient & 1):
+        quotient += 1
+    if quotient == 0 or quotient.bit_length() + exponent > _MAX_BITS:
+        return None
+    if quotient.bit_length() > 64:
+        quotient >>= 1
+        exponent += 1
+    return (quotient, exponent)
+
+
+def _signed(value: LongDouble | None, sign: bytes) -> LongDouble | None:
+    if value is not None and sign == b"-":
+        return (-value[0], value[1])
+    return value
+
+
+def add_long_double(left: bytes, right: bytes) -> bytes | None:
+    """The text of ``left`` + ``right`` in 80-bit arithmetic; None if either is no finite number or the
+    sum overflows."""
+    a = parse_long_double(left)
+    b = parse_long_double(right)
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
+        return None
+    total = sum_long_double(a, b)
+    return None if total is None else format_long_double(total)
+
+
+def sum_long_double(a: LongDouble, b: LongDouble) -> LongDouble | None:
+    """a + b rounded to 64 bits of mantissa; None on overflow."""
+    exponent = min(a[1], b[1])
+    total = (a[0] << (a[1] - exponent)) + (b[0] << (b[1] - exponent))
+    if total == 0:
+        return (0, 0)
+    size = abs(total)
+    value = _rounded(size << exponent, 1) if exponent >= 0 else _rounded(size, 1 << -exponent)
+    if value is None or total > 0:
+        return value
+    return (-value[0], value[1])
+
+
+def format_long_double(value: LongDouble) -> bytes:
+    """``value`` as INCRBYFLOAT prints it: 17 decimals, trailing zeros cut, never an exponent."""
+    mantissa, exponent = value
+    size = abs(mantissa)
+    if exponent >= 0:
+        text = _digits_of_int(size << exponent)
+    else:
+        scaled = size * 10**17
+        quotient = scaled >> -exponent
+        rest = scaled & ((1 << -exponent) - 1)
+        half = 1 << (-exponent - 1)
+        if rest > half or (rest == half and quotient & 1):
+            quotient += 1
+        text = _digits_of_int(quotient).rjust(18, "0")
+        text = (text[:-17] + "." + text[-17:]).rstrip("0").rstrip(".")
+    if mantissa < 0 and text != "0":
+        text = "-" + text
+    return text.encode()
+
+
+def _digits_of_int(number: int) -> str:
+    """``str(number)`` without the interpreter's limit on the number of digits."""
+    if number.bit_length() < 13000:
+        return str(number)
+    head, tail = divmod(number, 10**3900)
+    return str(head) + str(tail).rjust(3900, "0")
+
+
+def parse_timeout_ms(text: bytes) -> int | None:
+    """A timeout in seconds as milliseconds rounded up; None if it is no number.
+
+    May be negative or beyond 64 bits (infinities give +-2**80): the caller answers for both.
+    """
+    value = parse_long_double(text)
+    if value is None:
+        return None
+    if isinstance(value, float):
+        return 1 << 80 if value > 0 else -(1 << 80)
+    product = _times_1000(value)
+    mantissa, exponent = product
+    return mantissa << exponent if exponent >= 0 else -((-mantissa) >> -exponent)
+
+
+def _times_1000(value: LongDouble) -> LongDouble:
+    """value * 1000 rounded to a long double."""
+    mantissa, exponent = value
+    if mantissa == 0:
+        return value
+    size = abs(mantissa) * 1000
+    rounded = _rounded(size << exponent, 1) if exponent >= 0 else _rounded(size, 1 << -exponent)
+    if rounded is None:
+        rounded = (1, 80) if exponent >= 0 else (0, 0)
+    return rounded if mantissa > 0 else (-rounded[0], rounded[1])

@@ -1,0 +1,1 @@
+"""Data structures behind the keys. A value knows no key, no clock, no command and no client."""
