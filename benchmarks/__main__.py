@@ -1,0 +1,238 @@
+"""``python -m benchmarks [GOAL ...] [--quick]``: measured ratios against fakeredis and a live Valkey.
+
+Prints one table per goal; a row says the measured ratio and the bar. Nothing is hidden: a missed bar is printed as
+missed, and the exit status is 0 all the same, since a benchmark is a measurement and not a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+from benchmarks import workloads
+from benchmarks.measure import cpu_of_process, cpu_us, percentile
+from benchmarks.servers import emuredis_server, valkey_server
+
+
+class Bench:
+    def __init__(self, port: int, pid: int, rounds: int) -> None:
+        self.port, self.pid, self.rounds = port, pid, rounds
+        self.rows: list[tuple[int, str, float, float, bool]] = []
+
+    def clients(self) -> dict[str, Any]:
+        import fakeredis
+        import redis
+
+        import emuredis
+
+        return {
+            "emuredis": emuredis.Redis(emulator=emuredis.Emulator()),
+            "fakeredis": fakeredis.FakeRedis(),
+            "valkey": redis.Redis(port=self.port),
+        }
+
+    def report(self, goal: int, what: str, ratio: float, bar: float, *, at_least: bool = True) -> None:
+        met = ratio >= bar if at_least else ratio <= bar
+        self.rows.append((goal, what, ratio, bar, met))
+        sign = ">=" if at_least else "<="
+        print(
+            f"  goal {goal:>2}  {what:<52} {ratio:8.2f}x   bar {sign} {bar:g}x   {'met' if met else 'MISSED'}",
+            flush=True,
+        )
+
+    def compare(self, prepare: Any, run: Any, per_round: int, clients: dict[str, Any]) -> dict[str, float]:
+        timings: dict[str, list[float]] = {name: [] for name in clients}
+        order = list(clients)
+        rng = random.Random(7)
+        for client in clients.values():
+            prepare(client)
+            run(client)
+        for _ in range(self.rounds):
+            rng.shuffle(order)
+            for name in order:
+                prepare(clients[name])
+                pid = self.pid if name == "valkey" else None
+                timings[name].append(cpu_us(partial(run, clients[name]), pid) / per_round)
+        return {name: percentile(values) for name, values in timings.items()}
+
+
+def _geometric_mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def single_commands(bench: Bench) -> None:
+    """Goals 1 and 2."""
+    clients = bench.clients()
+    against_fake, against_valkey = [], []
+    print(f"\nsingle commands, CPU us: {'emuredis':>10} {'fakeredis':>10} {'valkey':>10}")
+    for name, (prepare, run) in workloads.SINGLE.items():
+        cpu = bench.compare(prepare, run, workloads.N, clients)
+        print(
+            f"  {name:<22} {cpu['emuredis']:10.2f} {cpu['fakeredis']:10.2f} {cpu['valkey']:10.2f}", flush=True
+        )
+        against_fake.append(cpu["fakeredis"] / cpu["emuredis"])
+        against_valkey.append(cpu["valkey"] / cpu["emuredis"])
+    for goal, other, ratios in ((1, "fakeredis", against_fake), (2, "Valkey over TCP", against_valkey)):
+        for name, ratio in zip(workloads.SINGLE, ratios, strict=True):
+            bench.report(goal, f"{name} against {other}", ratio, 8)
+        bench.report(goal, f"geometric mean against {other}", _geometric_mean(ratios), 15)
+
+
+def pipelines(bench: Bench) -> None:
+    """Goal 5."""
+    clients = bench.clients()
+    print("\npipelines of 100")
+    for name, (prepare, run) in workloads.PIPELINES.items():
+        cpu = bench.compare(prepare, run, workloads.PIPELINE_SIZE, clients)
+        bench.report(5, f"pipeline {name} against fakeredis", cpu["fakeredis"] / cpu["emuredis"], 5)
+        bench.report(5, f"pipeline {name} against Valkey over TCP", cpu["valkey"] / cpu["emuredis"], 1.3)
+
+
+def claim(bench: Bench) -> None:
+    """Goal 7."""
+    clients = bench.clients()
+    count = 100
+    shas = {name: client.script_load(workloads.CLAIM) for name, client in clients.items()}
+    keys = [workloads.BASE + "pending", workloads.BASE + "active"]
+    names = {id(client): name for name, client in clients.items()}
+
+    def run(client: Any) -> None:
+        sha = shas[names[id(client)]]
+        for _ in range(count):
+            client.evalsha(sha, 2, *keys, workloads.BASE + "job:", 60000)
+
+    print("\nEVALSHA claim")
+    cpu = bench.compare(lambda c: workloads.fill_pending(c, count), run, count, clients)
+    print(
+        f"  CPU us: emuredis {cpu['emuredis']:.1f}, fakeredis {cpu['fakeredis']:.1f}, valkey {cpu['valkey']:.1f}"
+    )
+    bench.report(7, "claim against fakeredis", cpu["fakeredis"] / cpu["emuredis"], 8)
+    bench.report(7, "claim against Valkey over TCP", cpu["valkey"] / cpu["emuredis"], 2.5)
+
+
+def promote(bench: Bench) -> None:
+    """Goal 8."""
+    clients = bench.clients()
+    shas = {name: client.script_load(workloads.PROMOTE) for name, client in clients.items()}
+    names = {id(client): name for name, client in clients.items()}
+    keys = [workloads.BASE + "schedule", workloads.BASE + "pending"]
+    costs = {}
+    print("\nEVALSHA promote")
+    for count in (100, 1000):
+
+        def run(client: Any, count: int = count) -> None:
+            moved = client.evalsha(shas[names[id(client)]], 2, *keys, workloads.BASE, count)
+            assert moved == count, moved
+
+        rounds, bench.rounds = bench.rounds, max(5, bench.rounds // 3)
+        costs[count] = bench.compare(lambda c, n=count: workloads.fill_schedule(c, n), run, 1, clients)
+        bench.rounds = rounds
+        print(
+            f"  {count} ids, CPU ms: " + ", ".join(f"{n} {us / 1000:.2f}" for n, us in costs[count].items())
+        )
+    cpu = costs[1000]
+    bench.report(8, "promote 1,000 ids, times Valkey's", cpu["emuredis"] / cpu["valkey"], 2.5, at_least=False)
+    bench.report(8, "promote 1,000 ids against fakeredis", cpu["fakeredis"] / cpu["emuredis"], 8)
+    linear = cpu["emuredis"] / (10 * costs[100]["emuredis"])
+    bench.report(8, "cost an id at 1,000, times that at 100", linear, 1.5, at_least=False)
+
+
+TESTS = ("set", "get", "incr", "lpush", "hset", "zadd", "zpopmin")
+
+
+def tcp(bench: Bench) -> None:
+    """Goal 14: redis-benchmark drives both servers; only the server's CPU counts."""
+    tool = shutil.which("redis-benchmark") or shutil.which("valkey-benchmark")
+    if tool is None:
+        print("\nTCP: skipped, redis-benchmark is not installed (Debian: redis-tools)")
+        return
+    with ExitStack() as stack:
+        servers = {
+            "hiredis": stack.enter_context(emuredis_server()),
+            "pure": stack.enter_context(emuredis_server(pure_python=True)),
+            "valkey": (bench.port, bench.pid),
+        }
+        for pipeline, clients, requests, bars in (
+            (1, 50, 4000, (2, 2)),
+            (16, 50, 20000, (3, 4)),
+            (100, 50, 40000, (4, 7)),
+        ):
+            print(f"\nTCP server CPU us a request, {clients} clients, pipeline {pipeline}", flush=True)
+            for test in TESTS:
+                cost = _drive(tool, servers, test, pipeline, clients, requests)
+                print(
+                    f"  {test:<8} " + ", ".join(f"{name} {us:.2f}" for name, us in cost.items()), flush=True
+                )
+                for parser, bar in zip(("hiredis", "pure"), bars, strict=True):
+                    ratio = cost[parser] / cost["valkey"]
+                    bench.report(
+                        14, f"P={pipeline} {test} with the {parser} parser", ratio, bar, at_least=False
+                    )
+
+
+def _drive(tool: str, servers: dict[str, tuple[int, int]], test: str, pipeline: int, clients: int,
+           requests: int) -> dict[str, float]:  # fmt: skip
+    def contender(port: int) -> Callable[[], object]:
+        command = [
+            tool,
+            "-p",
+            str(port),
+            "-t",
+            test,
+            "-n",
+            str(requests),
+            "-P",
+            str(pipeline),
+            "-c",
+            str(clients),
+            "-q",
+            "-r",
+            "100000",
+        ]
+        return lambda: subprocess.run(command, check=True, capture_output=True)
+
+    runs = {name: contender(port) for name, (port, _) in servers.items()}
+    costs: dict[str, list[float]] = {name: [] for name in servers}
+    for _ in range(3):
+        for name, (_, pid) in servers.items():
+            before = cpu_of_process(pid)
+            runs[name]()
+            costs[name].append((cpu_of_process(pid) - before) / requests / 1000)
+    return {name: percentile(values) for name, values in costs.items()}
+
+
+GOALS: dict[str, Callable[[Bench], None]] = {
+    "1": single_commands, "2": single_commands, "5": pipelines, "7": claim, "8": promote, "14": tcp,
+}  # fmt: skip
+
+
+@contextmanager
+def _bench(rounds: int) -> Iterator[Bench]:
+    with valkey_server() as (port, pid):
+        yield Bench(port, pid, rounds)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("goals", nargs="*", choices=[*GOALS, []], help="which goals (default: all)")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a figure to quote")
+    options = parser.parse_args(argv)
+    chosen = list(dict.fromkeys(GOALS[goal] for goal in options.goals or GOALS))
+    with _bench(5 if options.quick else 15) as bench:
+        for measure in chosen:
+            measure(bench)
+    missed = sum(not met for *_, met in bench.rows)
+    print(f"\n{len(bench.rows)} ratios measured, {len(bench.rows) - missed} bars met, {missed} missed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
