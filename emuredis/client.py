@@ -1,12 +1,8 @@
-"""The native in-process client, and the waiting that all synchronous doors share.
+"""The native in-process client.
 
 `Client.call` is the shortest way to the engine: encode the arguments, run, turn the reply into the Python
-value a RESP2 or RESP3 client library would have parsed. A blocking command waits for its own parked record,
-never for a socket:
-
-* on a system clock the thread sleeps until it is served or its deadline has come;
-* on a manual clock nobody's time passes by itself. If every thread known to wait here is waiting, the clock
-  jumps to the earliest deadline (``autojump``), or, when none has one, `WaitForever` names the keys.
+value a RESP2 or RESP3 client library would have parsed. A blocking command waits for its own parked record
+(`emuredis.waits`), never for a socket.
 """
 
 from __future__ import annotations
@@ -15,17 +11,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from emuredis.clock import NS_PER_MS, monotonic
 from emuredis.engine.engine import Engine
 from emuredis.engine.session import Session
-from emuredis.errors import EmulatorError, ReplyError, WaitForever
+from emuredis.errors import EmulatorError, ReplyError
 from emuredis.protocol.views import view2, view3
 from emuredis.replies import BLOCKED, Reply
+from emuredis.waits import forever, wait
 
 __all__ = ["Client", "encode_args", "wait_for_reply"]
-
-#: Real seconds that a wait on a manual clock stays patient while other threads could still end it.
-PATIENCE = 30.0
 
 
 def encode_args(args: tuple[Any, ...]) -> list[bytes]:
@@ -141,17 +134,14 @@ class Parked:
         self.event.set()
 
 
-def wait_for_reply(engine: Engine, parked: Parked, interrupted: Callable[[], None] | None = None) -> Reply:
+def wait_for_reply(engine: Engine, parked: Parked) -> Reply:
     """Wait, without holding the lock, until the parked session has its reply; returns it.
 
     Raises WaitForever (on a manual clock) when nobody is left who could end the wait, EmulatorError when the
     session is closed meanwhile. Whatever interrupts the wait (KeyboardInterrupt ...) takes the command back.
     """
     try:
-        if engine.clock.manual:
-            _wait_manual(engine, parked)
-        else:
-            _wait_system(engine, parked)
+        wait(engine, parked.event, None, lambda: forever(engine, parked.session.waiter))
     except BaseException:
         with engine.lock:
             if parked.session.waiter is not None:
@@ -160,53 +150,3 @@ def wait_for_reply(engine: Engine, parked: Parked, interrupted: Callable[[], Non
     if parked.reply.__class__ is EmulatorError:
         raise parked.reply
     return parked.reply
-
-
-def _wait_system(engine: Engine, parked: Parked) -> None:
-    while not parked.event.is_set():
-        with engine.lock:
-            due = engine.next_due_ns()
-            now = engine.now_ns()
-            if due is not None and due <= now:
-                engine.run_due()
-                continue
-        parked.event.wait(None if due is None else min((due - now) / 1e9 + 1e-4, 3600.0))
-
-
-def _wait_manual(engine: Engine, parked: Parked) -> None:
-    clock: Any = engine.clock
-    give_up = monotonic() + PATIENCE
-    engine.threads.park()
-    try:
-        while not parked.event.is_set():
-            with engine.lock:
-                if parked.event.is_set():
-                    return
-                if not engine.threads.others_running():
-                    due = engine.next_due_ns()
-                    if due is None or not _any_deadline(engine):
-                        raise _forever(parked)
-                    if clock.autojump:
-                        clock.move_to(due)
-                        continue
-            if not parked.event.wait(0.02) and monotonic() > give_up:
-                raise _forever(parked)
-    finally:
-        engine.threads.unpark()
-
-
-def _any_deadline(engine: Engine) -> bool:
-    return engine.waiting.next_due_ns() is not None
-
-
-def _forever(parked: Parked) -> WaitForever:
-    waiter = parked.session.waiter
-    keys = ", ".join(repr(key) for key in waiter.keys) if waiter is not None else "(none)"
-    name = waiter.cmd.name.upper() if waiter is not None else "the command"
-    if waiter is not None and waiter.deadline_ns is not None:
-        left = (waiter.deadline_ns - parked.session.engine.clock.now_ns()) // NS_PER_MS
-        return WaitForever(
-            f"{name} waits for {keys} with {left} ms left on a manual clock that nobody advances; "
-            "call clock.advance(), or make the clock with autojump=True"
-        )
-    return WaitForever(f"{name} waits without time-out for {keys}, and nobody is left who could push to it")

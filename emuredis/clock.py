@@ -11,7 +11,6 @@ from __future__ import annotations
 import random
 import time
 import weakref
-from collections.abc import Callable
 from typing import Protocol
 
 __all__ = ["Clock", "ManualClock", "SystemClock", "Walker", "entropy_token", "monotonic", "new_random"]
@@ -23,7 +22,10 @@ class Clock(Protocol):
     """What the engine asks of a clock. `manual` clocks may be moved by the program."""
 
     manual: bool
-    now_ns: Callable[[], int]
+
+    def now_ns(self) -> int: ...
+
+    def sleep(self, seconds: float) -> None: ...
 
 
 class Walker(Protocol):
@@ -40,6 +42,10 @@ class SystemClock:
     __slots__ = ()
     manual = False
     now_ns = staticmethod(time.time_ns)
+
+    def sleep(self, seconds: float) -> None:
+        """Let that much time pass (DEBUG SLEEP)."""
+        time.sleep(seconds)
 
     def __repr__(self) -> str:
         return "SystemClock()"
@@ -63,7 +69,7 @@ class ManualClock:
     def __init__(self, start: float = 1_704_067_200, *, autojump: bool = True) -> None:
         self._ns = round(start * 1000) * NS_PER_MS
         self.autojump = autojump
-        self._walkers: weakref.WeakSet[Walker] = weakref.WeakSet()
+        self._walkers: weakref.WeakKeyDictionary[Walker, None] = weakref.WeakKeyDictionary()
 
     def now_ns(self) -> int:
         """The instant shown, in nanoseconds since the Unix epoch."""
@@ -76,7 +82,7 @@ class ManualClock:
 
     def attach(self, walker: Walker) -> None:
         """Have ``walker`` told of every instant at which it has something due."""
-        self._walkers.add(walker)
+        self._walkers[walker] = None
 
     def advance(self, milliseconds: float) -> None:
         """Move forward by ``milliseconds`` (>= 0), stopping at every due instant on the way.
@@ -99,6 +105,15 @@ class ManualClock:
             for walker in list(self._walkers):
                 walker.run_due()
         self._ns = target_ns
+
+    def sleep(self, seconds: float) -> None:
+        """Move forward without stopping anywhere, as for a server that sleeps; `catch_up` is to follow."""
+        self._ns += round(seconds * 1000) * NS_PER_MS
+
+    def catch_up(self) -> None:
+        """Have every walker do what is due by now."""
+        for walker in list(self._walkers):
+            walker.run_due()
 
     def __repr__(self) -> str:
         return f"ManualClock({self._ns / 1e9!r}, autojump={self.autojump})"

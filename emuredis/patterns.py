@@ -2,7 +2,9 @@
 
 The rules are the server's, oddities included: ``*``, ``?``, ``[abc]``, ``[a-z]``, ``[^abc]`` and
 ``\\`` as escape; a bracket that never closes ends with the pattern; a range whose second end is ``]``
-is a range; ranges compare bytes as signed numbers; ``\\`` at the very end stands for itself.
+is a range; ranges compare bytes as signed numbers; ``\\`` at the very end stands for itself; the empty
+text matches the empty pattern only, not even ``*``, except that KEYS and the SCAN family take the
+pattern ``*`` for "all" without matching. `match` is the bare rule, `compile` the one of KEYS and SCAN.
 
 A pattern is compiled once: ``*`` cuts it into segments of fixed length, the first and last of which
 are anchored and the others searched from left to right. Leftmost is always safe because a segment's
@@ -31,12 +33,12 @@ _Token = frozenset[int] | None
 
 def match(pattern: bytes, text: bytes, nocase: bool = False) -> bool:
     """Whether ``text`` as a whole matches ``pattern``. O(len(pattern) * len(text))."""
-    return compile(pattern, nocase)(text)
+    return compile(pattern, nocase)(text) if text else not pattern
 
 
 @lru_cache(maxsize=1024)
 def compile(pattern: bytes, nocase: bool = False) -> Matcher:
-    """A function that tells whether a text matches ``pattern``. Cached."""
+    """A function that tells whether a text matches ``pattern``, ``*`` meaning all. Cached."""
     if pattern == b"*":
         return _everything
     segments: list[list[frozenset[int]]] = [[]]
@@ -48,7 +50,9 @@ def compile(pattern: bytes, nocase: bool = False) -> Matcher:
             segments[-1].append(token)
     if len(segments) == 1:
         return _exact(segments[0])
-    if len(segments) - (not segments[-1]) > _MAX_STARS:
+    if not any(segments):
+        return bool
+    if len(segments) - 1 - (not segments[-1]) > _MAX_STARS:
         return _nothing
     return _starred(segments)
 

@@ -91,9 +91,9 @@ class Frames(list):  # type: ignore[type-arg]
 
 
 class Verbatim(bytes):
-    """Text for humans (INFO, CLIENT LIST); format ``txt``."""
+    """Text for humans (INFO, CLIENT LIST); ``format``: three letters, which only a script makes other than ``txt``."""
 
-    __slots__ = ()
+    format = b"txt"
 
 
 class BigNumber(int):

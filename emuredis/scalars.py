@@ -12,15 +12,17 @@ The server itself has several readers, and which one a command uses shows in wha
 | `parse_long_double`      | INCRBYFLOAT, HINCRBYFLOAT                | yes         | yes       | no     |
 | `parse_timeout_ms`       | timeouts of blocking commands            | yes         | yes       | no     |
 
-`format_double` is the text of a score in both protocols, `format_long_double` that of INCRBYFLOAT.
-A parser returns None for what the server refuses; the caller knows the error text. To add a number
-format, find out from a live server what it accepts and give it a name of its own here.
+`format_double` is the text of a score in both protocols (`format_double_17` in ZSCAN of a large set),
+`format_long_double` that of INCRBYFLOAT. A parser returns None for what the server refuses; the caller
+knows the error text. To add a number format, find out from a live server what it accepts and give it a
+name of its own here.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from functools import cache, lru_cache
 
 __all__ = [
     "LLONG_MAX",
@@ -28,6 +30,7 @@ __all__ = [
     "LongDouble",
     "add_long_double",
     "format_double",
+    "format_double_17",
     "format_long_double",
     "parse_bound",
     "parse_float",
@@ -63,7 +66,9 @@ def parse_int(text: bytes) -> int | None:
 # -- doubles: reading --------------------------------------------------------------------------
 
 _INFINITIES = {
-    sign + word: -_INF if sign == b"-" else _INF for sign in (b"", b"+", b"-") for word in (b"inf", b"infinity")
+    sign + word: -_INF if sign == b"-" else _INF
+    for sign in (b"", b"+", b"-")
+    for word in (b"inf", b"infinity")
 }
 _NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
 
@@ -111,29 +116,10 @@ def parse_bound(text: bytes) -> tuple[float, bool] | None:
 # -- doubles: writing --------------------------------------------------------------------------
 
 _EXACT_LIMIT = float(1 << 62)
-_DIGITS = re.compile(r"-?(\d+)(?:\.(\d+))?(?:e([+-]\d+))?\Z")
-
-
-def _cached_powers() -> list[tuple[int, int]]:
-    """10**-348, 10**-340 ... 10**340 as (64-bit fraction, binary exponent), rounded to nearest."""
-    table = []
-    for power in range(-348, 341, 8):
-        if power >= 0:
-            value = 10**power
-            shift = value.bit_length() - 64
-            fraction = value << -shift if shift <= 0 else (value + (1 << (shift - 1))) >> shift
-        else:
-            value = 10**-power
-            shift = -(value.bit_length() + 63)
-            fraction = ((1 << (1 - shift)) // value + 1) >> 1
-        if fraction >> 64:
-            fraction >>= 1
-            shift += 1
-        table.append((fraction, shift))
-    return table
-
-
-_POWERS: list[tuple[int, int]] = []
+_TENS = [10**power for power in range(400)]
+_HALF = 1 << 63
+_TWO_64 = float(1 << 64)
+_MIN_NORMAL = 2.2250738585072014e-308
 
 
 def format_double(number: float) -> bytes:
@@ -142,32 +128,44 @@ def format_double(number: float) -> bytes:
     "Nearly", because the server uses the Grisu2 algorithm, which misses the shortest digits of about
     one double in 200; `_grisu_digits` makes the same digits.
     """
-    if number == 0.0:
-        return b"-0" if math.copysign(1.0, number) < 0 else b"0"
     if -_EXACT_LIMIT <= number <= _EXACT_LIMIT:
         whole = int(number)
         if whole == number:
-            return b"%d" % whole
+            return b"%d" % whole if whole or math.copysign(1.0, number) > 0 else b"-0"
     elif number - number != 0.0:
         return b"nan" if number != number else b"inf" if number > 0 else b"-inf"
+    return _format_fraction(number)
+
+
+@lru_cache(maxsize=8192)
+def _format_fraction(number: float) -> bytes:
+    """`format_double` for what is neither a moderate integer nor special."""
     digits, power = _grisu_digits(abs(number))
-    return (b"-" if number < 0 else b"") + _place_digits(digits, power, number < 0).encode()
+    if number < 0:
+        return b"-" + _place_digits(digits, power, 17).encode()
+    return _place_digits(digits, power, 18).encode()
 
 
-def _place_digits(digits: str, power: int, negative: bool) -> str:
+def format_double_17(number: float) -> bytes:
+    """``number`` with 17 significant digits, as ZSCAN prints the scores of a set that is not compact."""
+    return b"%.17g" % number
+
+
+def _place_digits(digits: str, power: int, most: int) -> str:
     """Write ``digits`` * 10**``power`` with the server's choice between plain and scientific form."""
     count = len(digits)
     exponent = power + count - 1
-    if power >= 0 and abs(exponent) < count + 7:
-        return digits + "0" * power
-    if power < 0 and (power > -7 or abs(exponent) < 4):
+    if power >= 0:
+        if exponent < count + 7:
+            return digits + "0" * power
+    elif power > -7 or -4 < exponent < 4:
         point = count + power
         if point <= 0:
             return "0." + "0" * -point + digits
         return digits[:point] + "." + digits[point:]
-    digits = digits[: 18 - negative]
+    digits = digits[:most]
     head = digits[0] + "." + digits[1:] if len(digits) > 1 else digits
-    return f"{head}e{'-' if exponent < 0 else '+'}{abs(exponent)}"
+    return f"{head}e{exponent:+d}"
 
 
 def _grisu_digits(number: float) -> tuple[str, int]:
@@ -178,74 +176,83 @@ def _grisu_digits(number: float) -> tuple[str, int]:
     It can stop no earlier than the shortest text does, so the search starts at the last digit of
     `repr` and goes one digit finer while that misses the narrowed interval.
     """
-    match = _DIGITS.match(repr(number))
-    assert match is not None
-    whole, decimals, exponent = match.groups("")
-    text = whole + decimals
-    stripped = text.rstrip("0")
-    last = int(exponent or "0") - len(decimals) + len(text) - len(stripped)
-    upper, middle, lower, scale, power = _scaled_interval(number)
-    delta = upper - lower
-    above = upper - middle
-    kappa = last - power
+    mantissa, exponent = math.frexp(number)
+    factor, scale, power = _scaling(exponent)
+    middle = int(mantissa * _TWO_64)
+    if number >= _MIN_NORMAL:
+        gap = 1 << 10
+        gap_below = gap if mantissa != 0.5 or number == _MIN_NORMAL else gap >> 1
+    else:
+        gap = gap_below = 1 << (-1011 - exponent)
+    upper = ((middle + gap) * factor + _HALF >> 64) - 1
+    delta = upper - ((middle - gap_below) * factor + _HALF >> 64) - 1
+    above = upper - (middle * factor + _HALF >> 64)
+    kappa = _last_digit(repr(number)) - power
     while True:
         if kappa >= 0:
-            unit = 10**kappa << scale
+            unit = _TENS[kappa] << scale
             quotient, rest = divmod(upper, unit)
-            found = rest <= delta
+            if rest <= delta:
+                break
         else:
-            fine = 10**-kappa
+            fine = _TENS[-kappa]
             unit = 1 << scale
             quotient, rest = divmod(upper * fine, unit)
-            found = rest < delta * fine
-        if found:
-            break
+            if rest < delta * fine:
+                delta *= fine
+                above *= fine
+                break
         kappa -= 1
-    if kappa < 0:
-        delta *= fine
-        above *= fine
-    while rest < above and delta - rest >= unit and (rest + unit < above or above - rest > rest + unit - above):
+    while (
+        rest < above and delta - rest >= unit and (rest + unit < above or above - rest > rest + unit - above)
+    ):
         quotient -= 1
         rest += unit
     return str(quotient), kappa + power
 
 
-def _scaled_interval(number: float) -> tuple[int, int, int, int, int]:
-    """(upper, number, lower) times a power of ten, as integers over 2**scale; and that power's negative."""
-    if not _POWERS:
-        _POWERS.extend(_cached_powers())
-    mantissa, exponent = math.frexp(number)
-    fraction = int(mantissa * 9007199254740992.0)
-    exponent -= 53
-    if exponent < -1074:
-        fraction >>= -1074 - exponent
-        exponent = -1074
-    upper = (fraction << 1) + 1
-    upper_exponent = exponent - 1
-    shift = 64 - upper.bit_length()
-    # The server keeps upper in 64 bits of which the topmost is set.
-    upper <<= shift
-    upper_exponent -= shift
-    lower_shift = 2 if fraction == 1 << 52 else 1
-    lower = ((fraction << lower_shift) - 1) << (exponent - lower_shift - upper_exponent)
-    middle = fraction << (64 - fraction.bit_length())
-    middle_exponent = exponent - (64 - fraction.bit_length())
-    index = (int(-(upper_exponent + 87) * 0.30102999566398114) + 348) // 8
+def _last_digit(text: str) -> int:
+    """The power of ten of the last digit that is not 0 in a `repr` of a float."""
+    text, _, exponent = text.partition("e")
+    whole, _, decimals = text.partition(".")
+    shift = int(exponent) if exponent else 0
+    if decimals and decimals != "0":
+        return shift - len(decimals)
+    return shift + len(whole) - len(whole.rstrip("0"))
+
+
+@cache
+def _scaling(exponent: int) -> tuple[int, int, int]:
+    """What Grisu2 multiplies doubles of a binary exponent by: a 64-bit factor that stands for a power
+    of ten, the number of binary places of the product, and the negative of that power.
+
+    The server has every eighth power from 10**-348 on and takes the one that leaves 32 to 60 places.
+    """
+    top = exponent - 64
+    index = (int(-(top + 87) * 0.30102999566398114) + 348) // 8
     while True:
-        factor, factor_exponent = _POWERS[index]
-        result_exponent = upper_exponent + factor_exponent + 64
-        if result_exponent < -60:
+        factor, factor_exponent = _power_of_ten(8 * index - 348)
+        places = -(top + factor_exponent + 64)
+        if places > 60:
             index += 1
-        elif result_exponent > -32:
+        elif places < 32:
             index -= 1
         else:
-            break
-    half = 1 << 63
-    scaled_upper = ((upper * factor + half) >> 64) - 1
-    scaled_lower = ((lower * factor + half) >> 64) + 1
-    scaled_middle = (middle * factor + half) >> 64
-    assert middle_exponent == upper_exponent
-    return scaled_upper, scaled_middle, scaled_lower, -result_exponent, -(index * 8 - 348)
+            return factor, places, 348 - 8 * index
+
+
+def _power_of_ten(power: int) -> tuple[int, int]:
+    """10**power as (64-bit factor, binary exponent), rounded to nearest."""
+    size = 10 ** abs(power)
+    if power >= 0:
+        exponent = size.bit_length() - 64
+        factor = size << -exponent if exponent <= 0 else (size >> exponent - 1) + 1 >> 1
+    else:
+        exponent = -size.bit_length() - 63
+        factor = (1 << 1 - exponent) // size + 1 >> 1
+    if factor >> 64:
+        return factor >> 1, exponent + 1
+    return factor, exponent
 
 
 # -- long doubles ------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ repeats what it follows. A second word in capitals that stands alone makes a sub
 
 *Keys*: one specification per comma: the server's flag words, then ``@`` and the place:
 ``@1`` one key, ``@1..-1`` a range, ``@1..-1/2`` every second, ``@2#`` a count at 2 followed by the keys,
-``@STREAMS/1..-1%2`` from the word STREAMS (searched from 1) with the last half dropped, ``@?`` unknown.
+``@1#/2`` every second word after the count, ``@STREAMS/1..-1%2`` from the word STREAMS (searched from 1)
+with the last half dropped, ``@?`` unknown.
 
 Arity, ACL categories, COMMAND INFO, COMMAND DOCS, key extraction and the support table all come from
 here. To add a command: write its handler with this decorator, and its conformance lines. This module
@@ -105,10 +106,10 @@ class KeySpec:
             if first >= len(argv):
                 raise ValueError("no count of keys")
             count = int(argv[first])
-            last = first + count
+            last = first + count * self.step
             if count < 0 or last >= len(argv) + (count == 0):
                 raise ValueError("bad count of keys")
-            return list(range(first + 1, last + 1))
+            return list(range(first + 1, last + 1, self.step))
         if first >= len(argv):
             return []
         last = first + self.last if self.last >= 0 else len(argv) + self.last
@@ -265,8 +266,9 @@ def _parse_keys(part: str) -> KeySpec:
         match = re.match(r"\d+", place)
         assert match, f"bad key specification {part!r}"
         spec.index, rest = int(match[0]), place[match.end() :].removeprefix("..")
-    if rest == "#":
+    if rest[:1] == "#":
         spec.kind = "keynum"
+        spec.step = int(rest[2:] or 1)
         return spec
     rest, _, limit = rest.partition("%")
     rest, _, step = rest.partition("/")

@@ -12,14 +12,26 @@ import importlib
 _MODULES = (
     "strings",
     "generic",
+    "expiry",
+    "scanning",
+    "objects",
+    "sorting",
     "hashes",
+    "hash_expiry",
     "lists",
     "sets",
     "zsets",
+    "zset_ranges",
+    "zset_algebra",
+    "blocking",
     "transactions",
+    "scripting",
     "pubsub",
     "connection",
+    "clients",
     "server",
+    "info",
+    "introspection",
 )
 
 for _name in _MODULES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emuredis import errors
 from emuredis.errors import ReplyError
-from emuredis.scalars import parse_float, parse_int
+from emuredis.scalars import LLONG_MAX, parse_float, parse_int, parse_timeout_ms
 
 __all__ = ["integer", "milliseconds", "number", "timeout"]
 
@@ -25,18 +25,20 @@ def number(text: bytes) -> float:
     return value
 
 
-def timeout(text: bytes, now: int) -> float:
+def timeout(text: bytes, now: int) -> int:
     """The time-out of a blocking command, given in seconds: milliseconds, rounded up as the server does."""
-    value = parse_float(text)
+    if len(text) < 10 and text.isdigit():
+        return int(text) * 1000
+    value = parse_timeout_ms(text)
     if value is None:
         raise ReplyError("ERR timeout is not a float or out of range")
-    return milliseconds(value * 1000, now)
+    return milliseconds(value, now)
 
 
-def milliseconds(value: float, now: int) -> float:
+def milliseconds(value: int, now: int) -> int:
     """A time-out already in milliseconds: not negative, and its deadline within 64 bits."""
     if value < 0:
         raise ReplyError("ERR timeout is negative")
-    if value > 9223372036854775807 - now:
+    if value > LLONG_MAX - now:
         raise ReplyError("ERR timeout is out of range")
-    return -(-value // 1)
+    return value

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from emuredis.engine.session import Session
 
 
-@command("MULTI", "noscript loading stale fast no_multi allow_busy", group="transactions", since="1.2.0", complexity="O(1)")
+@command("MULTI", "noscript loading stale fast no_multi allow_busy", group="transactions", since="1.2.0",
+         complexity="O(1)")  # fmt: skip
 def multi(ctx: Session, argv: list[bytes]) -> Reply:
     """Starts a transaction."""
     ctx.queue = []
@@ -34,7 +35,7 @@ def exec_(ctx: Session, argv: list[bytes]) -> Reply:
     if queue is None:
         raise ReplyError("ERR EXEC without MULTI")
     failed, broken = ctx.multi_failed, ctx.watch_broken
-    _leave(ctx)
+    forget_transaction(ctx)
     if failed:
         raise ReplyError("EXECABORT Transaction discarded because of previous errors.")
     if broken:
@@ -59,7 +60,7 @@ def discard(ctx: Session, argv: list[bytes]) -> Reply:
     """Forgets the queued commands."""
     if ctx.queue is None:
         raise ReplyError("ERR DISCARD without MULTI")
-    _leave(ctx)
+    forget_transaction(ctx)
     return OK
 
 
@@ -72,14 +73,21 @@ def watch(ctx: Session, argv: list[bytes]) -> Reply:
     return OK
 
 
-@command("UNWATCH", "noscript loading stale fast allow_busy", group="transactions", since="2.2.0", complexity="O(1)")
+@command(
+    "UNWATCH",
+    "noscript loading stale fast allow_busy",
+    group="transactions",
+    since="2.2.0",
+    complexity="O(1)",
+)
 def unwatch(ctx: Session, argv: list[bytes]) -> Reply:
     """Forgets the watched keys."""
     ctx.engine.unwatch(ctx)
     return OK
 
 
-def _leave(ctx: Session) -> None:
+def forget_transaction(ctx: Session) -> None:
+    """Drop the queue and the watches."""
     ctx.queue = None
     ctx.multi_failed = False
     ctx.engine.unwatch(ctx)

@@ -27,12 +27,11 @@ from emuredis.engine.threads import Threads
 from emuredis.engine.waiting import Waiting
 from emuredis.errors import ReplyError
 from emuredis.keyspace.keyspace import Keyspace
-from emuredis.replies import BLOCKED, QUEUED, Frames, Reply
+from emuredis.replies import QUEUED, Frames, Reply
 from emuredis.spec import NO_AUTH, NO_MULTI, SUBSCRIBED, Command, Table
 
 __all__ = ["Engine"]
 
-#: What a command of a silent client (CLIENT REPLY OFF) answers: nothing.
 NO_REPLY = Frames()
 
 _IN_MULTI = frozenset(["multi", "exec", "discard", "watch", "quit", "reset"])
@@ -42,6 +41,7 @@ class Engine:
     def __init__(self, table: Table, clock: Clock, seed: int | None, config: Config) -> None:
         self.table = table
         self.config = config
+        self.limits = config.limits  # what every collection is made with
         self.lock = threading.RLock()
         self.keyspace = Keyspace(config.databases)
         self.keyspace.notify = config.notify_keyspace_events
@@ -53,14 +53,17 @@ class Engine:
         self.rng = new_random(seed)
         self.run_id = entropy_token(40)
         self.sessions: dict[int, Session] = {}
+        self.leaving: list[Session] = []
         self.outbox: list[tuple[Session, Reply]] = []
         self.gates: list[Callable[[Session, Command, list[bytes]], Reply | None]] = []
         self.scripting: Any = None  # the Lua side, created by emuredis.scripting at the first use
         self.current_command: Any = None
         self.current_argv: list[bytes] = []
         self.current_session: Session | None = None
-        self.commands = 0
+        self.overslept = False  # DEBUG SLEEP moved a manual clock: what came due waits for the unit's end
+        self.commands = 0  # run by sessions that are gone
         self.connections = 0
+        self.connections_before = 0  # when CONFIG RESETSTAT was called last
         self.set_clock(clock)
         self.started_ns = self.clock.now_ns()
 
@@ -74,6 +77,7 @@ class Engine:
 
     def connect(self, addr: bytes = b"", laddr: bytes = b"") -> Session:
         """A new session, as a client that has just connected."""
+        self.see_off()
         self.connections += 1
         self.threads.note()
         session = Session(self, self.connections)
@@ -89,9 +93,25 @@ class Engine:
             self.waiting.remove(session.waiter)
         self.pubsub.leave(session)
         self.unwatch(session)
+        self.commands += session.commands
         session.queue = None
         session.closing = True
         session.update_gate()
+
+    def hang_up(self, session: Session) -> None:
+        """`disconnect` from wherever a door is closed, be it by the garbage collector in the midst of a unit.
+
+        Then the session is only noted, and leaves at the next opportunity.
+        """
+        self.leaving.append(session)
+        if not self.lock._is_owned():  # type: ignore[attr-defined]
+            with self.lock:
+                self.see_off()
+
+    def see_off(self) -> None:
+        """Disconnect the sessions that hung up; the lock is held and no unit is open."""
+        while self.leaving:
+            self.disconnect(self.leaving.pop())
 
     def internal_session(self) -> Session:
         """A session that no client owns and CLIENT LIST does not show, for the emulator's own commands."""
@@ -110,16 +130,16 @@ class Engine:
     def execute(self, session: Session, argv: list[bytes]) -> Reply:
         """Run one command in a unit of its own; its reply, or BLOCKED (the reply then comes through `on_reply`)."""
         cmd = self.table.get(argv[0])
-        if cmd is None or session.gated or cmd.subs is not None:
+        if cmd is None or session.gated or cmd.subs is not None or not cmd.min <= len(argv) <= cmd.max:
             return self._execute_gated(session, argv)
-        if not cmd.min <= len(argv) <= cmd.max:
-            return errors.wrong_arity(cmd.name)
         keyspace = self.keyspace
         keyspace.ns = ns = self.now_ns()
         if ns >= keyspace.due_ns:
             keyspace.expire_due()
-        self.commands += 1
-        self.current_command, self.current_argv, self.current_session = cmd, argv, session
+        session.commands += 1
+        session.last_ns = ns
+        session.last_command = self.current_command = cmd
+        self.current_argv, self.current_session = argv, session
         try:
             reply = cmd.fn(session, argv)
         except ReplyError as error:
@@ -161,7 +181,8 @@ class Engine:
         keyspace.ns = ns = self.now_ns()
         if ns >= keyspace.due_ns:
             keyspace.expire_due()
-        self.commands += 1
+        session.commands += 1
+        session.last_ns = ns
         self.current_session = session
         try:
             reply = self._admit(session, argv)
@@ -169,24 +190,23 @@ class Engine:
             reply = error
         if keyspace.hooks or self.outbox:
             self.settle()
-        return self._mute(session, reply) if session.reply_mode != "on" else reply
+        return session.heard(reply) if session.reply_mode != "on" else reply
 
     def _admit(self, session: Session, argv: list[bytes]) -> Reply:
         """The checks of the slow path, in the server's order, then the command itself."""
         try:
-            cmd = self.resolve(argv)
-            if not session.authenticated and not cmd.flags & NO_AUTH:
-                raise ReplyError("NOAUTH Authentication required.")
-            if session.queue is not None and cmd.flags & NO_MULTI:
-                raise ReplyError(f"ERR Command '{cmd.name}' not allowed inside a transaction")
-        except ReplyError:
+            cmd = self._check(session, argv)
+        except ReplyError as error:
             session.fail_transaction()
+            if argv[0].upper() == b"EXEC":
+                # A refused EXEC ends its transaction, and says so even where there is none.
+                session.queue = None
+                session.multi_failed = False
+                self.unwatch(session)
+                session.update_gate()
+                reason = error.message.removeprefix("ERR ")
+                raise ReplyError(f"EXECABORT Transaction discarded because of: {reason}") from None
             raise
-        if session.protocol == 2 and session.subscriptions and not cmd.flags & SUBSCRIBED:
-            raise ReplyError(
-                f"ERR Can't execute '{cmd.name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
-                "are allowed in this context"
-            )
         for gate in self.gates:
             reply = gate(session, cmd, argv)
             if reply is not None:
@@ -197,14 +217,22 @@ class Engine:
         self.current_command, self.current_argv = cmd, argv
         return cmd.fn(session, argv)
 
-    def _mute(self, session: Session, reply: Reply) -> Reply:
-        """CLIENT REPLY: ``skip_next`` was set by the command just run, ``skip`` concerns this reply."""
-        if session.reply_mode == "skip":
-            session.reply_mode = "on"
-            session.update_gate()
-        elif session.reply_mode == "skip_next":
-            session.reply_mode = "skip"
-        return reply if reply is BLOCKED else NO_REPLY
+    def _check(self, session: Session, argv: list[bytes]) -> Command:
+        """The command that ``argv`` names, if this session may call it now. Raises ReplyError."""
+        if not session.authenticated and self.config.requirepass:
+            known = self.table.find(argv[0])
+            if known is None or not known.flags & NO_AUTH:
+                raise ReplyError("NOAUTH Authentication required.")
+        cmd = self.resolve(argv)
+        session.last_command = cmd
+        if session.queue is not None and cmd.flags & NO_MULTI:
+            raise ReplyError(f"ERR Command '{cmd.name}' not allowed inside a transaction")
+        if session.protocol == 2 and session.subscriptions and not cmd.flags & SUBSCRIBED:
+            raise ReplyError(
+                f"ERR Can't execute '{cmd.name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
+                "are allowed in this context"
+            )
+        return cmd
 
     # -- closing a unit -------------------------------------------------------------------------
 
@@ -213,6 +241,10 @@ class Engine:
         self.deliver()
         if self.keyspace.ready:
             self.waiting.serve()
+        if self.overslept:
+            self.overslept = False
+            self.keyspace.update_hooks()
+            self.clock.catch_up()  # type: ignore[attr-defined]
 
     def deliver(self) -> None:
         """Hand queued messages to the doors, keyspace events first to the channels."""
@@ -244,6 +276,12 @@ class Engine:
         if waiter is None or key is None:
             return waiter if key is None else key
         return min(waiter, key)
+
+    def sleep(self, seconds: float) -> None:
+        """DEBUG SLEEP: nobody is served meanwhile; what came due is seen to when the unit has ended."""
+        self.clock.sleep(seconds)
+        if self.clock.manual:
+            self.overslept = self.keyspace.hooks = True
 
     def run_due(self) -> None:
         """Do what is due by now: expire keys, then answer blocked commands whose time is up."""

@@ -1,7 +1,14 @@
 """Channels, patterns and who listens.
 
 A message is put on the engine's outbox at the moment of PUBLISH (which counts its receivers) and handed to
-the doors after the unit, so a push never lands inside a reply. Subscriptions are kept in order of arrival.
+the doors after the unit, so a push never lands inside a reply. Subscriptions are kept in order of arrival: messages
+go out in that order, plain channels before patterns, as from the server.
+
+It knows sessions only as the holders of three dicts of names (`KINDS`); what a confirmation looks like is the business
+of `emuredis.commands.pubsub`.
+
+Invariant: a session is among the listeners of a name exactly if the name is in the session's own dict, and no name
+without listeners is kept.
 """
 
 from __future__ import annotations
@@ -9,13 +16,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emuredis.patterns import match
-from emuredis.replies import Push, Reply
+from emuredis.replies import Push
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
     from emuredis.engine.session import Session
 
-__all__ = ["PubSub"]
+__all__ = ["KINDS", "PubSub"]
+
+#: The attributes, of a session as of `PubSub`, that hold subscriptions.
+KINDS = ("channels", "patterns", "shard_channels")
 
 
 class PubSub:
@@ -48,10 +58,10 @@ class PubSub:
         return len(self.shard_channels.get(channel, ()))
 
     def subscribe(self, kind: str, session: Session, name: bytes) -> None:
-        """``kind``: channels, patterns or shard_channels (the attribute's name on both sides)."""
+        """``kind``: one of `KINDS`. A second subscription to the same name changes nothing."""
         getattr(session, kind)[name] = None
         getattr(self, kind).setdefault(name, {})[session] = None
-        self._changed(session)
+        session.update_gate()
 
     def unsubscribe(self, kind: str, session: Session, name: bytes) -> bool:
         """Whether the session was subscribed."""
@@ -61,22 +71,11 @@ class PubSub:
         del listeners[name][session]
         if not listeners[name]:
             del listeners[name]
-        self._changed(session)
+        session.update_gate()
         return True
 
     def leave(self, session: Session) -> None:
         """Drop every subscription of a session."""
-        for kind in ("channels", "patterns", "shard_channels"):
+        for kind in KINDS:
             for name in list(getattr(session, kind)):
                 self.unsubscribe(kind, session, name)
-
-    def _changed(self, session: Session) -> None:
-        keyspace = self._engine.keyspace
-        keyspace.subscribed = bool(self.channels or self.patterns or self.shard_channels)
-        keyspace.update_hooks()
-        session.update_gate()
-
-
-def notification(kind: bytes, name: bytes | None, count: int) -> Reply:
-    """The confirmation of a (un)subscription."""
-    return Push([kind, name, count])

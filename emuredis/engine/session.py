@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from emuredis.errors import ReplyError
-from emuredis.replies import Reply
+from emuredis.replies import BLOCKED, Frames, Push, Reply
 
 if TYPE_CHECKING:
     import random
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
     from emuredis.engine.waiting import Waiter
     from emuredis.keyspace.database import Database
+    from emuredis.spec import Command
 
 __all__ = ["Session"]
 
@@ -47,7 +48,7 @@ class Session:
         self.addr = b""
         self.laddr = b""
         self.born_ns = self.last_ns = engine.clock.now_ns()
-        self.last_command = b"NULL"
+        self.last_command: Command | None = None
         self.commands = 0
         self.queue: list[tuple[Any, list[bytes]]] | None = None  # MULTI
         self.multi_failed = False
@@ -114,6 +115,23 @@ class Session:
         """A command could not be queued: EXEC will refuse."""
         if self.queue is not None:
             self.multi_failed = True
+
+    # -- replies --------------------------------------------------------------------------------
+
+    def heard(self, reply: Reply) -> Reply:
+        """What of ``reply`` the client gets to see: CLIENT REPLY silences everything but pushes.
+
+        ``skip_next`` was set by the command just run, ``skip`` concerns this reply.
+        """
+        if reply is BLOCKED or self.reply_mode == "on":
+            return reply
+        if self.reply_mode == "skip":
+            self.reply_mode = "on"
+            self.update_gate()
+        elif self.reply_mode == "skip_next":
+            self.reply_mode = "skip"
+        pushes = reply if reply.__class__ in (list, Frames) else ()
+        return Frames(item for item in pushes if item.__class__ is Push)
 
     def __repr__(self) -> str:
         return f"<Session {self.id} db={self.db.index} protocol={self.protocol}>"

@@ -1,7 +1,7 @@
 """Blocked clients: park a command, run the same command again when its keys change.
 
 A blocking handler that finds nothing calls ``ctx.park`` and returns BLOCKED; a `Waiter` then stands at the
-tail of the queue of each of its keys. After a unit, `serve` goes through the keys that were touched: each
+tail of the queue of each of its keys. After a unit, `serve` goes through the keys that came to be: each
 waiter *present at the start*, first come first served, is taken out and its command run again. It replies,
 or parks again at the tail with the same deadline. Serving can make further keys ready (BLMOVE chains), so it
 goes on until none is. Serving happens at the instant of the unit that made the keys ready and expires nothing.
@@ -78,6 +78,8 @@ class Waiting:
 
                 self._deadlines = SortedKeyList(key=_due_order)
             self._deadlines.add(waiter)
+        kinds = engine.keyspace.waited_kinds
+        kinds[kind] = kinds.get(kind, 0) + 1
         self.count += 1
         session.waiter = waiter
         session.update_gate()
@@ -95,6 +97,10 @@ class Waiting:
         if waiter.deadline_ns is not None:
             assert self._deadlines is not None
             self._deadlines.remove(waiter)
+        kinds = self._engine.keyspace.waited_kinds
+        kinds[waiter.kind] -= 1
+        if not kinds[waiter.kind]:
+            del kinds[waiter.kind]
         self.count -= 1
         session.waiter = None
         session.update_gate()
@@ -103,7 +109,7 @@ class Waiting:
     def finish(self, waiter: Waiter, reply: Reply) -> None:
         """End the wait with ``reply`` (time-out, CLIENT UNBLOCK)."""
         self.remove(waiter)
-        waiter.session.on_reply(reply)
+        waiter.session.on_reply(waiter.session.heard(reply))
 
     def next_due_ns(self) -> int | None:
         """The earliest deadline of a parked command."""
@@ -125,6 +131,8 @@ class Waiting:
                     if waiter.session.waiter is not waiter:
                         continue  # served or gone meanwhile
                     value = keyspace.databases[index].data.get(key)
+                    if value is None:
+                        break  # nothing is left for those behind
                     if value.__class__ is waiter.kind:
                         self._run_again(waiter)
 
@@ -139,5 +147,5 @@ class Waiting:
         finally:
             self._rerun = None
         if reply is not BLOCKED:
-            session.on_reply(reply)
+            session.on_reply(session.heard(reply))
             self._engine.deliver()

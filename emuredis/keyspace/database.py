@@ -7,8 +7,8 @@ It may not know: sessions, commands, protocols. Values are plain ``bytes`` or th
 `emuredis.values`; their exact class is the key's type.
 
 Invariants: every key of `deadlines` is in `data`; no collection but a stream is empty between units; while
-`keyspace.overdue` is false no key is past its deadline (the keyspace expires keys at the start of a
-unit, so look-ups need no clock).
+`keyspace.overdue` is false no key and no field of a hash is past its deadline (the keyspace expires them at
+the start of a unit, so look-ups need no clock).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from emuredis.errors import wrong_type
 from emuredis.keyspace import notify
+from emuredis.values.hash import Hash
 from emuredis.values.scan import ScanIndex
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ __all__ = ["Database"]
 
 
 class Database:
-    __slots__ = ("data", "deadlines", "index", "keyspace", "scan_index")
+    __slots__ = ("data", "deadlines", "encodings", "index", "keyspace", "scan_index", "volatile")
 
     def __init__(self, keyspace: Keyspace, index: int) -> None:
         self.keyspace = keyspace
@@ -36,6 +37,8 @@ class Database:
         self.data: dict[bytes, Any] = {}
         self.deadlines: dict[bytes, int] = {}  # Unix milliseconds
         self.scan_index: ScanIndex | None = None  # built at the first SCAN, see `emuredis.values.scan`
+        self.volatile: dict[bytes, None] = {}  # hashes that were given deadlines of fields
+        self.encodings: dict[bytes, tuple[bytes, bytes]] = {}  # see `note_encoding`
 
     def __len__(self) -> int:
         if self.keyspace.overdue:
@@ -67,6 +70,18 @@ class Database:
             raise wrong_type()
         return value
 
+    def look(self, key: bytes) -> Any:
+        """The value of any type for a reading command, None when absent."""
+        value = self.data.get(key)
+        ks = self.keyspace
+        if value is None or (ks.overdue and self._overdue(key)):
+            ks.misses += 1
+            if ks.notify & notify.MISS:
+                ks.announce(self, key, notify.MISS, b"keymiss")
+            return None
+        ks.hits += 1
+        return value
+
     def peek(self, key: bytes) -> Any:
         """The value of any type, None when absent; counts as neither hit nor miss."""
         value = self.data.get(key)
@@ -85,10 +100,10 @@ class Database:
 
     def _overdue(self, key: bytes) -> bool:
         deadline = self.deadlines.get(key)
-        if deadline is None or deadline > self.keyspace.now:
-            return False
-        self.expire(key)
-        return True
+        if deadline is not None and deadline <= self.keyspace.now:
+            self.expire(key)
+            return True
+        return key in self.volatile and self.expire_fields(key)
 
     # -- changing -------------------------------------------------------------------------------
 
@@ -97,18 +112,18 @@ class Database:
         if self.deadlines:
             self.deadlines.pop(key, None)
         if key not in self.data:
-            self._created(key)
+            self._created(key, value)
         self.data[key] = value
 
     def update(self, key: bytes, value: Any) -> None:
         """Modify: set the value and keep the time to live (a new key has none)."""
         if key not in self.data:
-            self._created(key)
+            self._created(key, value)
         self.data[key] = value
 
     def add(self, key: bytes, value: Any) -> Any:
         """Put ``value`` under a key known to be absent, and return it."""
-        self._created(key)
+        self._created(key, value)
         self.data[key] = value
         return value
 
@@ -130,6 +145,23 @@ class Database:
             self.remove(key)
             self.notify(key, notify.GENERIC, b"del")
 
+    def note_encoding(self, key: bytes, value: bytes, encoding: bytes) -> None:
+        """Remember for OBJECT ENCODING that this string is not encoded as its text suggests.
+
+        Any other write stores another object, so a note is good while the key holds the same one. Texts of one
+        byte are the exception, as Python has each only once: they are not noted.
+        """
+        if len(value) > 1:
+            notes = self.encodings
+            notes[key] = value, encoding
+            if len(notes) > 64 + 2 * len(self.data):
+                self.encodings = {key: note for key, note in notes.items() if self.data.get(key) is note[0]}
+
+    def noted_encoding(self, key: bytes, value: bytes) -> bytes | None:
+        """What `note_encoding` remembers of ``value``, the value of ``key``."""
+        note = self.encodings.get(key)
+        return note[1] if note is not None and note[0] is value else None
+
     def clear(self) -> int:
         """Remove every key without events (FLUSHDB); how many there were."""
         count = len(self.data)
@@ -139,24 +171,36 @@ class Database:
         self.data = {}
         self.deadlines = {}
         self.scan_index = None
+        self.encodings = {}
+        self.volatile = {}
         return count
 
-    def _created(self, key: bytes) -> None:
+    def _created(self, key: bytes, value: Any) -> None:
         if self.scan_index is not None:
             self.scan_index.add(key)
-        if self.keyspace.notify & notify.NEW:
-            self.keyspace.announce(self, key, notify.NEW, b"new")
+        ks = self.keyspace
+        if ks.hooks:
+            if ks.waiting:
+                ks.created(self, key, value.__class__)
+            if ks.notify & notify.NEW:
+                ks.announce(self, key, notify.NEW, b"new")
 
     # -- deadlines ------------------------------------------------------------------------------
 
     def expire_at(self, key: bytes, deadline: int) -> None:
         """Have the (present) key expire at ``deadline``, in Unix milliseconds."""
         self.deadlines[key] = deadline
+        self._file(key, deadline)
+
+    def _file(self, key: bytes, deadline: int) -> None:
+        """Have `Keyspace.expire_due` look at the key at ``deadline``."""
         ks = self.keyspace
         heappush(ks.heap, (deadline, self.index, key))
         due_ns = deadline * 1_000_000
         if due_ns < ks.due_ns:
             ks.due_ns = due_ns
+        if len(ks.heap) > ks.heap_limit:
+            ks.rebuild_heap()
 
     def deadline(self, key: bytes) -> int | None:
         """When the key expires, in Unix milliseconds; None for never (or no such key)."""
@@ -168,12 +212,48 @@ class Database:
 
     def expire(self, key: bytes) -> None:
         """The key's time has come: remove it and say so."""
-        del self.deadlines[key]
+        self.deadlines.pop(key, None)
         self.data.pop(key, None)
         if self.scan_index is not None:
             self.scan_index.discard(key)
         self.keyspace.expired += 1
         self.touch(key, notify.EXPIRED, b"expired")
+
+    # -- deadlines of hash fields ---------------------------------------------------------------
+    #
+    # For every hash with deadlines the heap holds an entry not later than the first of them; that entry
+    # sees to the next when its time has come.
+
+    def expire_field_at(self, key: bytes, value: Hash, field: bytes, deadline: int) -> None:
+        """Have a field of the hash ``value``, the value of ``key``, expire at ``deadline``."""
+        value.set_deadline(field, deadline)
+        self.volatile[key] = None
+        if value.next_deadline() == deadline:
+            self._file(key, deadline)
+
+    def adopt_fields(self, key: bytes, value: Any) -> None:
+        """``value`` has come under ``key`` as a whole: see to the deadlines of its fields, if it has any."""
+        if value.__class__ is Hash and (first := value.next_deadline()) is not None:
+            self.volatile[key] = None
+            self._file(key, first)
+
+    def expire_fields(self, key: bytes) -> bool:
+        """Remove the fields of a hash whose time has come; whether the whole hash is gone."""
+        value = self.data.get(key)
+        if value.__class__ is not Hash or value.deadlines is None:
+            self.volatile.pop(key, None)
+            return False
+        gone = value.expire(self.keyspace.now)
+        if gone:
+            self.keyspace.expired_fields += len(gone)
+            self.touch(key, notify.HASH, b"hexpired")
+            self.drop_if_empty(key, value)
+        following = value.next_deadline()
+        if following is None:
+            self.volatile.pop(key, None)
+        else:
+            self._file(key, following)
+        return not value
 
     # -- the choke point ------------------------------------------------------------------------
 
@@ -189,3 +269,9 @@ class Database:
         ks = self.keyspace
         if ks.hooks:
             ks.announce(self, key, event_class, event)
+
+    def mention(self, key: bytes, event_class: int, event: bytes) -> None:
+        """An event without a change: the server sends a few, and they break no WATCH."""
+        ks = self.keyspace
+        if ks.notify & event_class:
+            ks.tell(self, key, event)

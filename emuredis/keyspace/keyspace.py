@@ -5,8 +5,8 @@ see one frozen instant and keys that are past their deadline are already gone. A
 very millisecond of its deadline on (the server keeps it that one millisecond longer, which no client
 can tell apart on a running clock, but a program that advances a manual clock by the time to live can).
 
-`announce` files a change for others: it marks watching transactions, notes which waited-for keys may be
-ready, and queues keyspace events. The engine drains these after the unit; nothing is sent during it.
+`announce` files a change for others: it marks watching transactions and queues keyspace events; `created` notes
+which waited-for keys may be ready. The engine drains these after the unit; nothing is sent during it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from emuredis.keyspace.database import Database
 __all__ = ["Keyspace", "Watcher"]
 
 NEVER = sys.maxsize  # nanoseconds: later than any instant
+STALE = 1000  # entries of the heap that may be out of date before anybody minds
 SLICE = 500  # expired keys removed at the start of one unit; the rest are found by look-ups and ticks
 
 
@@ -32,8 +33,8 @@ class Watcher(Protocol):
 
 class Keyspace:
     __slots__ = (
-        "databases", "dirty", "due_ns", "expired", "events", "heap", "hits", "hooks", "misses", "notify", "ns",
-        "overdue", "ready", "subscribed", "waiting", "watchers",
+        "databases", "dirty", "due_ns", "events", "expired", "expired_fields", "heap", "heap_limit", "hits",
+        "hooks", "misses", "notify", "ns", "overdue", "ready", "waited_kinds", "waiting", "watchers",
     )  # fmt: skip
 
     def __init__(self, count: int) -> None:
@@ -41,14 +42,15 @@ class Keyspace:
         self.due_ns = NEVER
         self.overdue = False
         self.heap: list[tuple[int, int, bytes]] = []
+        self.heap_limit = STALE  # above this size `rebuild_heap` is worth its while
         self.databases = [Database(self, index) for index in range(count)]
         self.dirty = 0
-        self.hits = self.misses = self.expired = 0
+        self.hits = self.misses = self.expired = self.expired_fields = 0
         self.notify = 0
         self.hooks = False
-        self.subscribed = False  # set by the engine while any session is subscribed to anything
         self.watchers: dict[tuple[int, bytes], dict[Watcher, None]] = {}
         self.waiting: dict[tuple[int, bytes], dict[Any, None]] = {}
+        self.waited_kinds: dict[type, int] = {}  # how many parked commands wait for a value of this class
         self.ready: dict[tuple[int, bytes], None] = {}
         self.events: list[tuple[bytes, bytes]] = []  # (channel, message) to publish
 
@@ -59,21 +61,33 @@ class Keyspace:
 
     def update_hooks(self) -> None:
         """To be called whenever one of the reasons to announce changes comes or goes."""
-        self.hooks = bool(self.watchers or self.waiting or self.notify or self.subscribed)
+        self.hooks = bool(self.watchers or self.waiting or self.notify)
 
     def announce(self, db: Database, key: bytes, event_class: int, event: bytes) -> None:
-        """File the change for WATCH, blocked clients and keyspace events."""
+        """File the change for WATCH and keyspace events."""
         place = (db.index, key)
         if self.watchers and event_class not in (notify.MISS, notify.NEW):
             for watcher in self.watchers.get(place, ()):
                 watcher.watch_broken = True
-        if place in self.waiting:
-            self.ready[place] = None
         if self.notify & event_class and event:
-            if self.notify & notify.KEYSPACE:
-                self.events.append((b"__keyspace@%d__:%s" % (db.index, key), event))
-            if self.notify & notify.KEYEVENT:
-                self.events.append((b"__keyevent@%d__:%s" % (db.index, event), key))
+            self.tell(db, key, event)
+
+    def created(self, db: Database, key: bytes, kind: type) -> None:
+        """A key has come to be: the commands that wait for it will be run again.
+
+        Only that wakes them, as in the server: a value written over another leaves them parked, and so does a later
+        change of a value they did not take.
+        """
+        place = (db.index, key)
+        if place in self.waiting and kind in self.waited_kinds:
+            self.ready[place] = None
+
+    def tell(self, db: Database, key: bytes, event: bytes) -> None:
+        """Queue the messages of a keyspace event."""
+        if self.notify & notify.KEYSPACE:
+            self.events.append((b"__keyspace@%d__:%s" % (db.index, key), event))
+        if self.notify & notify.KEYEVENT:
+            self.events.append((b"__keyevent@%d__:%s" % (db.index, event), key))
 
     # -- expiry ---------------------------------------------------------------------------------
 
@@ -86,14 +100,15 @@ class Keyspace:
                 self.due_ns = heap[0][0] * 1_000_000
                 return
             deadline, index, key = heappop(heap)
-            if databases[index].deadlines.get(key) == deadline:
-                databases[index].expire(key)
+            db = databases[index]
+            if db.deadlines.get(key) == deadline:
+                db.expire(key)
+                limit -= 1
+            elif key in db.volatile:
+                db.expire_fields(key)
                 limit -= 1
         self.overdue = False
         self.due_ns = heap[0][0] * 1_000_000 if heap else NEVER
-        live = sum(len(db.deadlines) for db in databases)
-        if len(heap) > 2 * live + 1000:
-            self.rebuild_heap()
 
     def expire_all(self) -> None:
         """Remove every key whose deadline has come, for commands that look at the whole keyspace."""
@@ -101,21 +116,29 @@ class Keyspace:
 
     def rebuild_heap(self) -> None:
         """Forget deadlines that were changed or taken away (also after SWAPDB and FLUSHALL)."""
-        self.heap = [(at, db.index, key) for db in self.databases for key, at in db.deadlines.items()]
+        self.heap[:] = [(at, db.index, key) for db in self.databases for key, at in db.deadlines.items()]
         heapify(self.heap)
+        self.heap_limit = sys.maxsize  # not again while hashes file theirs
+        for db in self.databases:
+            keys, db.volatile = db.volatile, {}
+            for key in keys:
+                db.adopt_fields(key, db.data.get(key))
+        self.heap_limit = 2 * len(self.heap) + STALE
         self.due_ns = self.heap[0][0] * 1_000_000 if self.heap else NEVER
 
     def swap(self, first: int, second: int) -> None:
         """Exchange the contents of two databases; watchers and waiters stay with the number."""
         one, two = self.databases[first], self.databases[second]
-        for name in ("data", "deadlines", "scan_index"):
+        for name in ("data", "deadlines", "encodings", "scan_index", "volatile"):
             mine, theirs = getattr(one, name), getattr(two, name)
             setattr(one, name, theirs)
             setattr(two, name, mine)
         self.rebuild_heap()
-        if self.hooks:
-            for place in [*self.watchers, *self.waiting]:
-                index, key = place
-                if index not in (first, second) or not (one.exists(key) or two.exists(key)):
-                    continue
+        for place in [*self.watchers]:
+            index, key = place
+            if index in (first, second) and (one.exists(key) or two.exists(key)):
                 self.announce(self.databases[index], key, 0, b"")
+        for db in (one, two):
+            for index, key in self.waiting:
+                if index == db.index and db.exists(key):
+                    self.created(db, key, db.data[key].__class__)

@@ -34,7 +34,6 @@ def parse_flags(text: str) -> int | None:
 
 
 def format_flags(bits: int) -> str:
-    """The setting as the server reads it back: ``A`` for all types, then K, E, m and n."""
-    types = "g$lshzxetd"
-    out = "A" if bits & ALL == ALL else "".join(c for c in types if bits & _LETTERS[c])
-    return out + "".join(c for c in "KEmn" if bits & _LETTERS[c])
+    """The setting as the server reads it back: the types (``A`` for all, which hides n), then K, E and m."""
+    out = "A" if bits & ALL == ALL else "".join(c for c in "g$lshzxetdn" if bits & _LETTERS[c])
+    return out + "".join(c for c in "KEm" if bits & _LETTERS[c])

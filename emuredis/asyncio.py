@@ -1,0 +1,12 @@
+"""In place of ``redis.asyncio``: the same classes, on an emulator instead of a network.
+
+`Redis` (the short way), `pool` for a stock ``redis.asyncio.Redis``, and `Connection` for any of its pools, as in
+`emuredis.redispy`. The implementation is there too; this module only gives it its name.
+"""
+
+from __future__ import annotations
+
+from emuredis.redispy.aio import Connection, ConnectionPool, pool
+from emuredis.redispy.aio_client import Pipeline, Redis, from_url
+
+__all__ = ["Connection", "ConnectionPool", "Pipeline", "Redis", "from_url", "pool"]

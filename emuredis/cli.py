@@ -1,0 +1,98 @@
+"""The command line: ``python -m emuredis serve``.
+
+Responsible for options, for the lines a person sees, and for the signals that end a server. Every parameter that
+CONFIG SET knows is an option by the server's name, ``--requirepass secret``; what is listened on has options of its
+own. What goes wrong is one line on standard error and an exit status: 1 for an address that cannot be
+bound, 2 for a bad option.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from emuredis import Emulator, __version__
+from emuredis.engine.config import FIXED, PARAMETERS
+from emuredis.server import Server
+
+__all__ = ["main"]
+
+DEFAULT_PORT = 6379
+#: Said by options of their own.
+_OWN = ("port", "unixsocket", "bind")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.command is None:
+        parser.print_help()
+        return 2
+    return _serve(parser, options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="emuredis", description="Valkey 9.1 in memory, in pure Python.")
+    parser.add_argument("--version", action="version", version=f"emuredis {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    serve = commands.add_parser(
+        "serve",
+        help="serve any client over TCP or a Unix socket, until interrupted",
+        description="Serve any client over TCP or a Unix socket, until interrupted. Nothing is kept on disk.",
+    )
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    serve.add_argument("--port", type=_port, default=None,
+                       help=f"0 for a free one (default: {DEFAULT_PORT}, or none beside --unix)")  # fmt: skip
+    serve.add_argument("--unix", metavar="PATH", default=None, help="Unix socket to listen on")
+    serve.add_argument("--seed", type=int, default=None, help="seed of everything random (default: drawn)")
+    serve.add_argument(
+        "--no-hiredis", action="store_true", help="read requests in Python even if hiredis is there"
+    )
+    parameters = serve.add_argument_group("parameters", "as in the server's configuration")
+    for parameter in PARAMETERS.values():
+        if parameter.kind != FIXED and parameter.name not in _OWN:
+            shown = parameter.render(parameter.default)
+            parameters.add_argument(f"--{parameter.name}", metavar="VALUE", default=argparse.SUPPRESS,
+                                    help=f"(default: {shown})" if shown else None)  # fmt: skip
+    return parser
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
+    return int(text)
+
+
+def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    given = vars(options)
+    config: dict[str, Any] = {
+        name: given[parameter.attribute] for name, parameter in PARAMETERS.items() if parameter.attribute in given
+        and name not in _OWN
+    }  # fmt: skip
+    port = DEFAULT_PORT if options.port is None and options.unix is None else options.port
+    try:
+        emulator = Emulator(seed=options.seed, config=config)
+    except ValueError as problem:
+        parser.error(str(problem))
+    server = Server(emulator, options.host, port, options.unix, hiredis=False if options.no_hiredis else None)
+    try:
+        server.bind()
+    except OSError as problem:
+        where = " and ".join(_places(options.host, port, options.unix))
+        print(f"emuredis: cannot listen on {where}: {problem.strerror or problem}", file=sys.stderr)
+        return 1
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: server.stop())
+    where = " and ".join(_places(options.host, server.port, options.unix))
+    print(f"emuredis {__version__} ready on {where}", flush=True)
+    server.run()
+    return 0
+
+
+def _places(host: str, port: int | None, unix: str | None) -> list[str]:
+    places = [] if port is None else [f"[{host}]:{port}" if ":" in host else f"{host}:{port}"]
+    return places if unix is None else [*places, unix]

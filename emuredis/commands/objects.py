@@ -1,0 +1,93 @@
+"""OBJECT: how the server would store a value.
+
+Collections know their encoding. That of a string follows from its text and the length of its key, except that
+APPEND and SETRANGE leave a ``raw`` one behind and INCRBYFLOAT never an ``int``; `Database.note_encoding` remembers
+these, unless the text is a single byte.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from emuredis import errors
+from emuredis.replies import Reply, Status
+from emuredis.scalars import parse_int
+from emuredis.spec import command, container
+
+if TYPE_CHECKING:
+    from emuredis.engine.session import Session
+
+container("OBJECT", "Commands that look at how values are stored.", group="generic", since="2.2.3")
+
+
+def _string_encoding(key: bytes, value: bytes) -> bytes:
+    if len(value) <= 20 and parse_int(value) is not None:
+        return b"int"
+    # The server puts key, value and their headers into one block of up to 128 bytes.
+    room = 114 if len(key) < 32 else 112
+    return b"embstr" if len(key) + len(value) < room else b"raw"
+
+
+@command("OBJECT ENCODING key", "readonly", keys="RO @2", group="generic", since="2.2.3", acl="keyspace",
+         complexity="O(1)", tips="nondeterministic_output")  # fmt: skip
+def object_encoding(ctx: Session, argv: list[bytes]) -> Reply:
+    """Names the encoding of a value."""
+    db, key = ctx.db, argv[2]
+    value = db.peek(key)
+    if value is None:
+        return None
+    if value.__class__ is bytes:
+        return db.noted_encoding(key, value) or _string_encoding(key, value)
+    return value.encoding()
+
+
+@command("OBJECT REFCOUNT key", "readonly", keys="RO @2", group="generic", since="2.2.3", acl="keyspace",
+         complexity="O(1)", tips="nondeterministic_output")  # fmt: skip
+def object_refcount(ctx: Session, argv: list[bytes]) -> Reply:
+    """Counts the references to a value: one, that of its key."""
+    return None if ctx.db.peek(argv[2]) is None else 1
+
+
+@command("OBJECT IDLETIME key", "readonly", keys="RO @2", group="generic", since="2.2.3", acl="keyspace",
+         complexity="O(1)", tips="nondeterministic_output")  # fmt: skip
+def object_idletime(ctx: Session, argv: list[bytes]) -> Reply:
+    """Would tell how long a value was not used, which is not recorded."""
+    if ctx.db.peek(argv[2]) is None:
+        return None
+    raise errors.unsupported("OBJECT IDLETIME")
+
+
+@command("OBJECT FREQ key", "readonly", keys="RO @2", group="generic", since="4.0.0", acl="keyspace",
+         complexity="O(1)", tips="nondeterministic_output")  # fmt: skip
+def object_freq(ctx: Session, argv: list[bytes]) -> Reply:
+    """Would tell how often a value is used, which needs an LFU policy."""
+    if ctx.db.peek(argv[2]) is None:
+        return None
+    raise errors.err(
+        "An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching "
+        "between policies at runtime LRU and LFU data will take some time to adjust."
+    )
+
+
+@command("OBJECT HELP", "loading stale", group="generic", since="6.2.0", acl="keyspace", complexity="O(1)")
+def object_help(ctx: Session, argv: list[bytes]) -> Reply:
+    """Tells about the subcommands."""
+    return [Status(line) for line in _HELP]
+
+
+_HELP = b"""\
+OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
+ENCODING <key>
+    Return the kind of internal representation used in order to store the value
+    associated with a <key>.
+FREQ <key>
+    Return the access frequency index of the <key>. The returned integer is
+    proportional to the logarithm of the recent access frequency of the key.
+IDLETIME <key>
+    Return the idle time of the <key>, that is the approximated number of
+    seconds elapsed since the last access to the key.
+REFCOUNT <key>
+    Return the number of references of the value associated with the specified
+    <key>.
+HELP
+    Print this help.""".split(b"\n")

@@ -1,0 +1,150 @@
+"""`redis.Redis` with a short way to the engine: the fast door.
+
+`Redis.execute_command` and the two ways in which a `Pipeline` is executed are overridden (`emuredis.redispy.short`);
+commands, response callbacks, pub/sub, locks and scripts are redis-py's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+import redis.client
+from redis.connection import SSLConnection
+from redis.exceptions import ConnectionError, RedisError, ResponseError
+from redis.maint_notifications import MaintNotificationsConfig
+
+from emuredis.emulator import Emulator
+from emuredis.redispy.connection import Connection, with_driver_info
+from emuredis.redispy.locks import Lock
+from emuredis.redispy.pools import ConnectionPool, url_options
+from emuredis.redispy.short import LONG, ShortPipeline, ShortWay, is_plain
+
+__all__ = ["Pipeline", "Redis", "from_url", "pool_options"]
+
+
+def pool_options(theirs: Any, ssl_class: type) -> dict[str, Any]:
+    """The options of the pool that redis-py has made from a client's, for a pool of ours."""
+    if theirs.connection_class is ssl_class:
+        raise RedisError("emuredis has no network, so it does not support the option ssl")
+    kwargs = {name: value for name, value in theirs.connection_kwargs.items() if name != "himport_registry"}
+    return {**kwargs, "max_connections": theirs.max_connections}
+
+
+class Redis(ShortWay, redis.Redis):
+    """`redis.Redis` on an emulator: a new private one, unless ``emulator`` or a ``connection_pool`` is given.
+
+    Takes every option of `redis.Redis`; host, port and the options of a socket are accepted and mean nothing.
+    Raises RedisError for TLS, which there is none of.
+    """
+
+    def __init__(self, host: str = "localhost", port: int = 6379, db: int = 0, password: str | None = None, *,
+                 emulator: Emulator | None = None, connection_pool: Any = None,
+                 single_connection_client: bool = False, maint_notifications_config: Any = None,
+                 **options: Any) -> None:  # fmt: skip
+        if connection_pool is not None:
+            if emulator is not None:
+                raise TypeError("give an emulator or a connection_pool, not both: the pool has its emulator")
+            super().__init__(connection_pool=connection_pool, single_connection_client=single_connection_client,
+                             **options)  # fmt: skip
+        else:
+            # redis-py turns its options into those of a pool; nothing is connected yet.
+            super().__init__(host, port, db, password, **with_driver_info(options),
+                             maint_notifications_config=MaintNotificationsConfig(enabled=False))  # fmt: skip
+            ours = pool_options(self.connection_pool, SSLConnection)
+            ours["maint_notifications_config"] = maint_notifications_config
+            self.connection_pool = ConnectionPool(emulator, **ours)
+            if single_connection_client:
+                self._single_connection_client = True
+                self.connection = self.connection_pool.get_connection()
+        self._choose_way()
+
+    def _choose_way(self) -> None:
+        fast = type(self.connection_pool) is ConnectionPool and not self._single_connection_client
+        self._fast = self.connection_pool if fast and is_plain(self, redis.Redis, Connection) else None
+
+    @classmethod
+    def from_url(cls, url: str, **kwargs: Any) -> Redis:
+        """A client for ``emuredis://[name][/db][?option=value...]``; what the URL says goes before ``kwargs``."""
+        options = {**kwargs, **url_options(url)}
+        single = options.pop("single_connection_client", False)
+        client = cls(connection_pool=ConnectionPool(**options), single_connection_client=single)
+        client.auto_close_connection_pool = True
+        return client
+
+    @property
+    def emulator(self) -> Emulator:
+        """The emulator behind this client."""
+        emulator: Emulator = self.connection_pool.connection_kwargs["emulator"]
+        return emulator
+
+    def set_retry(self, retry: Any) -> None:
+        super().set_retry(retry)
+        self._choose_way()
+
+    def lock(self, name: Any, timeout: Any = None, sleep: float = 0.1, blocking: bool = True,
+             blocking_timeout: Any = None, lock_class: Any = None, thread_local: bool = True,
+             raise_on_release_error: bool = True) -> Any:  # fmt: skip
+        """redis-py's lock; on a manual clock one that waits on that clock."""
+        emulator = self.connection_pool.connection_kwargs.get("emulator")
+        if lock_class is None and emulator is not None and emulator.clock.manual:
+            lock_class = Lock
+        return super().lock(name, timeout, sleep, blocking, blocking_timeout, lock_class, thread_local,
+                            raise_on_release_error)  # fmt: skip
+
+    def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Any:
+        """A pipeline, executed the short way where this client's commands are."""
+        if self._fast is None:
+            return super().pipeline(transaction, shard_hint)
+        return Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        """Run one command and return what redis-py's callbacks make of its reply."""
+        if self._fast is not None:
+            response = self._short(args, options)
+            if response is not LONG:
+                return response
+        return self._execute_command(*args, **options)
+
+
+class Pipeline(ShortPipeline, redis.client.Pipeline):
+    """redis-py's pipeline; a batch runs under the engine's lock, without a stop at every reply."""
+
+    def _execute_pipeline(self, connection: Any, commands: Any, raise_on_error: bool) -> Any:
+        replies = self._batch(connection, [args for args, _ in commands], commands)
+        if replies is None:
+            return super()._execute_pipeline(connection, commands, raise_on_error)
+        view = connection.converter.view(connection.link.session.protocol)
+        responses = []
+        for (args, options), reply in zip(commands, replies, strict=False):
+            response = view(reply)
+            if not isinstance(response, Exception):
+                response = self._called_back(args[0], response, options)
+            responses.append(response)
+        for args, options in commands[len(replies) :]:
+            try:
+                responses.append(self.parse_response(connection, args[0], **options))
+            except ResponseError as error:
+                responses.append(error)
+        if raise_on_error:
+            self.raise_first_error(commands, responses)
+        return responses
+
+    def _execute_transaction(self, connection: Any, commands: Any, raise_on_error: bool) -> Any:
+        batch = [("MULTI",), *[args for args, _ in commands], ("EXEC",)]
+        replies = self._batch(connection, batch, commands)
+        if replies is None:
+            return super()._execute_transaction(connection, commands, raise_on_error)
+        if len(replies) < len(batch):  # one of them closed the connection
+            connection.disconnect()
+            raise ConnectionError("Connection closed by server.")
+        response = self._outcome(connection, commands, replies, raise_on_error)
+        return [
+            item if isinstance(item, Exception) else self._called_back(args[0], item, options)
+            for item, (args, options) in zip(response, commands, strict=True)
+        ]
+
+
+def from_url(url: str, **kwargs: Any) -> Redis:
+    """`Redis.from_url`."""
+    return Redis.from_url(url, **kwargs)

@@ -1,0 +1,113 @@
+"""redis-py's connection pool with a short way in and out.
+
+redis-py spends more time on taking a connection from its pool and giving it back than on everything else it does for a
+command: metrics, events, a look at the socket. None of it has anything to do here, so `get_connection` and `release`
+keep only the book-keeping. Limits, forks, closing and whatever else a pool does are redis-py's own.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import redis
+from redis.connection import parse_url
+from redis.event import AfterConnectionReleasedEvent
+from redis.exceptions import ConnectionError, TimeoutError
+
+from emuredis.emulator import Emulator
+from emuredis.redispy.connection import Connection, drop_network_options
+
+__all__ = ["ConnectionPool", "pool", "url_options"]
+
+
+def url_options(url: str) -> dict[str, Any]:
+    """The options in ``emuredis://[[user]:password@][name][/db][?option=value...]``, as redis-py reads its URLs.
+
+    The same name means the same emulator within this process; without a name it is a new one. Raises ValueError for
+    another scheme and for what redis-py would refuse in its own URLs.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "emuredis":
+        raise ValueError(f"emuredis takes URLs such as emuredis://name/0, not {url!r}")
+    options: dict[str, Any] = parse_url("redis" + url[len("emuredis") :])
+    options.pop("host", None)
+    if options.pop("port", None) is not None:
+        raise ValueError(f"an emulator has no port: {url!r}")
+    for flag in ("decode_responses", "single_connection_client"):
+        if flag in options:
+            options[flag] = str(options[flag]).lower() in ("1", "true", "yes", "t", "y")
+    name = unquote(parts.netloc.rpartition("@")[2].partition(":")[0])
+    options["emulator"] = Emulator.named(name)
+    return options
+
+
+class ConnectionPool(redis.ConnectionPool):
+    """A pool of connections to one emulator, a new private one unless ``emulator`` is given.
+
+    Further options are those of `redis.ConnectionPool` and `redis.Connection`.
+    """
+
+    def __init__(self, emulator: Emulator | None = None, connection_class: Any = Connection,
+                 max_connections: int | None = None, **options: Any) -> None:  # fmt: skip
+        self.emulator = Emulator() if emulator is None else emulator
+        super().__init__(connection_class=connection_class, max_connections=max_connections,
+                         emulator=self.emulator, **drop_network_options(options))  # fmt: skip
+        self._plain_events = options.get("event_dispatcher") is None
+
+    @classmethod
+    def from_url(cls, url: str, **kwargs: Any) -> ConnectionPool:
+        """A pool for an ``emuredis://`` URL; what the URL says goes before ``kwargs``."""
+        return cls(**{**kwargs, **url_options(url)})
+
+    def get_connection(self, command_name: Any = None, *keys: Any, **options: Any) -> Any:
+        """A connection that is ready for a command."""
+        if self.pid != os.getpid():
+            self._checkpid()
+        try:
+            connection = self._available_connections.pop()
+        except IndexError:
+            with self._lock:
+                connection = self.make_connection()
+        self._in_use_connections.add(connection)
+        link = connection._sock
+        if link is None or link.arrived or link.closed or link.session.closing:
+            self._make_ready(connection)
+        return connection
+
+    def _make_ready(self, connection: Any) -> None:
+        """Connect, and connect again if something was left over from its last use."""
+        try:
+            connection.connect()
+            try:
+                if connection.can_read():
+                    raise ConnectionError("Connection has data")
+            except (ConnectionError, TimeoutError, OSError):
+                connection.disconnect()
+                connection.connect()
+                if connection.can_read():
+                    raise ConnectionError("Connection not ready") from None
+        except BaseException:
+            self.release(connection)
+            raise
+
+    def release(self, connection: Any) -> None:
+        """Take a connection back."""
+        if self.pid != os.getpid():
+            self._checkpid()
+        try:
+            self._in_use_connections.remove(connection)
+        except KeyError:  # not one of ours
+            return
+        if connection.should_reconnect():
+            connection.disconnect()
+        self._available_connections.append(connection)
+        if connection._re_auth_token is not None or not self._plain_events:
+            dispatcher: Any = self._event_dispatcher
+            dispatcher.dispatch(AfterConnectionReleasedEvent(connection))
+
+
+def pool(emulator: Emulator | None = None, **options: Any) -> ConnectionPool:
+    """A pool for ``redis.Redis(connection_pool=emuredis.pool(emulator))``; see `ConnectionPool`."""
+    return ConnectionPool(emulator, **options)

@@ -1,0 +1,193 @@
+"""The short way from a client library's call to the engine, shared by the sync and the asyncio classes.
+
+The short way does what the long one does, on the connection that the pool would have given out: a connection's state
+(a database chosen by SELECT, an open MULTI) is the same for both. It is taken only when nothing could tell the
+difference; otherwise the call goes the long way through redis-py's own code (the reference door):
+
+* for the whole client, with settings that see or change what happens between client and server (`is_plain`);
+* for one call, when no connection is idle, or the idle one is in a special state (``gated``), or has unread data;
+* for one call, when the command blocks: it is taken back before anybody can notice, and called again the long way;
+* for one call, when the command may answer with other than one reply, or with redis-py's reading options.
+
+This module knows redis-py's classes by their attributes only; it imports no client library but for names of options.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis.client import EMPTY_RESPONSE, NEVER_DECODE
+from redis.exceptions import ConnectionError, ExecAbortError, ResponseError, TimeoutError, WatchError
+from redis.observability import recorder
+
+from emuredis.errors import ReplyError
+from emuredis.replies import BLOCKED, Frames, NullArray, Push
+
+__all__ = ["LONG", "ShortPipeline", "ShortSet", "ShortWay", "is_plain"]
+
+#: "Go the long way": nothing has happened yet.
+LONG = object()
+
+#: Commands that answer with none or several replies, or that change how replies are read.
+_LONG_NAMES = frozenset(
+    ["CLIENT", "CLIENT REPLY", "HELLO", "MONITOR", "PSUBSCRIBE", "PSYNC", "PUNSUBSCRIBE", "QUIT", "SSUBSCRIBE",
+     "SUBSCRIBE", "SUNSUBSCRIBE", "SYNC", "UNSUBSCRIBE"]
+)  # fmt: skip
+
+#: Exceptions that a call on the short way never raises, so that retrying on them needs no redis-py.
+_NETWORK_ERRORS = (ConnectionError, TimeoutError, OSError)
+
+
+def is_plain(client: Any, stock: type, connection_class: type) -> bool:
+    """Whether a client's settings leave the way between client and server to itself.
+
+    ``stock``: redis-py's class that the client derives from; ``connection_class``: the reference door's.
+    """
+    pool = client.connection_pool
+    kwargs = pool.connection_kwargs
+    retry = kwargs.get("retry")
+    errors = tuple(kwargs.get("retry_on_error") or ())
+    if retry is not None:
+        errors += tuple(getattr(retry, "_supported_errors", (Exception,)))
+    own = ("parse_response", "_send_command_parse_response", "_execute_command")
+    return (
+        pool.connection_class is connection_class
+        and getattr(pool, "cache", None) is None
+        and kwargs.get("event_dispatcher") is None
+        and not kwargs.get("health_check_interval")
+        and kwargs.get("credential_provider") is None
+        and kwargs.get("command_packer") is None
+        and all(issubclass(error, _NETWORK_ERRORS) for error in errors)
+        and all(getattr(type(client), name, None) is getattr(stock, name, None) for name in own)
+        and getattr(recorder, "_metrics_collector", None) is None
+    )
+
+
+class ShortSet:
+    """SET without options, by far its commonest form: redis-py's method spends most of its time on their absence."""
+
+    def set(self: Any, name: Any, value: Any, *args: Any, **options: Any) -> Any:
+        if args or options:
+            return super().set(name, value, *args, **options)  # type: ignore[misc]
+        return self.execute_command("SET", name, value)
+
+
+class ShortWay(ShortSet):
+    """What a client class gets: `_short`, and the pool it may be used with in `_fast` (None: never)."""
+
+    _fast: Any = None
+    response_callbacks: Any
+
+    def _short(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """The reply as redis-py would have returned it, or LONG. Raises redis-py's exceptions."""
+        name = args[0]
+        if name.__class__ is not str or not name.isupper() or name in _LONG_NAMES:
+            return LONG
+        if options and (NEVER_DECODE in options or EMPTY_RESPONSE in options):
+            return LONG
+        idle = self._fast._available_connections
+        try:
+            connection = idle.pop()
+        except IndexError:
+            return LONG
+        try:
+            link = connection.link
+            if link is None or link.arrived or link.session.gated:
+                return LONG
+            converter, engine, session = connection.converter, link.engine, link.session
+            argv = converter.command(args)
+            with engine.lock:
+                reply = engine.execute(session, argv)
+                if reply is BLOCKED:
+                    engine.waiting.remove(session.waiter)
+                    return LONG
+        finally:
+            idle.append(connection)
+        kind = reply.__class__
+        if kind is ReplyError:
+            error = converter.exception(reply)
+            if isinstance(error, ConnectionError):  # redis-py drops the connection and tries again
+                return LONG
+            raise error
+        if kind is bytes:
+            if converter.decode is not None:
+                reply = converter.decode(reply)
+        elif kind is not int and reply is not None:
+            reply = (converter.view3 if session.protocol == 3 else converter.view2)(reply)
+        callback = dict.get(self.response_callbacks, name)
+        if callback is None:
+            return reply
+        options.pop("keys", None)
+        return callback(reply, **options)
+
+
+class ShortPipeline(ShortSet):
+    """What a pipeline class gets: running a batch at once, and reading the outcome of a transaction."""
+
+    response_callbacks: Any
+    watching: bool
+
+    def _batch(self, connection: Any, batch: list[Any], commands: Any) -> list[Any] | None:
+        """The neutral replies to a batch, as far as they came at once; None where redis-py is to do it all.
+
+        The commands behind one that blocks, or that answers with something else than one reply, are left to
+        the link, and so are their replies.
+        """
+        link = connection.link
+        if link is None or link.arrived or link.session.closing or link.session.reply_mode != "on":
+            return None
+        for args, options in commands:
+            if options and (NEVER_DECODE in options or EMPTY_RESPONSE in options):
+                return None
+            if args[0].__class__ is str and args[0].startswith("HIMPORT"):
+                return None
+        command = connection.converter.command
+        argvs = [command(args) for args in batch]
+        engine, session = link.engine, link.session
+        execute, replies = engine.execute, []
+        with engine.lock:
+            for number, argv in enumerate(argvs, 1):
+                reply = execute(session, argv)
+                kind = reply.__class__
+                if reply is BLOCKED or kind is Frames or kind is Push or session.closing:
+                    link.leave(reply, argvs[number:])
+                    break
+                replies.append(reply)
+        return replies
+
+    def _called_back(self, name: Any, response: Any, options: dict[str, Any]) -> Any:
+        """What redis-py's callback for the command makes of a response."""
+        callbacks = self.response_callbacks
+        callback = dict.get(callbacks, name)
+        if callback is None:
+            if name.isupper() or name not in callbacks:
+                return response
+            callback = callbacks[name]
+        if options:
+            options.pop("keys", None)
+        return callback(response, **options)
+
+    def _outcome(
+        self: Any, connection: Any, commands: Any, replies: list[Any], raise_on_error: bool
+    ) -> list[Any]:
+        """The responses of a transaction, before callbacks, from the replies to MULTI, the commands and EXEC."""
+        converter = connection.converter
+        errors = []
+        for number, reply in enumerate(replies[1:-1]):
+            if reply.__class__ is ReplyError:
+                error = converter.exception(reply)
+                self.annotate_exception(error, number + 1, commands[number][0])
+                errors.append(error)
+        result = replies[-1]
+        if result.__class__ is ReplyError:
+            error = converter.exception(result)
+            raise errors[0] if errors and isinstance(error, ExecAbortError) else error
+        self.watching = False
+        if result.__class__ is NullArray:
+            raise WatchError("Watched variable changed.")
+        response: list[Any] = converter.view(connection.link.session.protocol)(result)
+        if len(response) != len(commands):
+            raise ResponseError("Wrong number of response items from pipeline execution")
+        if raise_on_error:
+            self.raise_first_error(commands, response)
+        return response

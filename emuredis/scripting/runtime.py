@@ -1,0 +1,231 @@
+"""One Lua interpreter: the only importer of lupa.
+
+Responsible for creating the interpreter, loading our own Lua into it, compiling scripts and running them, and for
+turning what a script returned into a reply. It may not know how scripts are named or cached, nor which commands exist.
+
+Lua's state lives as long as the `Runtime`: what a script changed in the settings of ``cjson`` the next one sees, as on
+the server; SCRIPT FLUSH makes a new one. Calls happen under the engine's lock.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from emuredis import errors
+from emuredis.errors import ReplyError
+from emuredis.replies import BigNumber, Map, Reply, Set, Status, Verbatim
+from emuredis.scripting.bridge import ERROR, FLAT, STRINGS, Bridge
+from emuredis.scripting.bytecode import keep_frames
+from emuredis.scripting.native import FUNCTIONS
+
+if TYPE_CHECKING:
+    from emuredis.engine.engine import Engine
+
+__all__ = ["Runtime"]
+
+_OURS = b"=emuredis"
+_PARTS = ("replies", "calls", "builtins", "cjson", "bit", "struct", "cmsgpack")
+_ARGS_MOST = 7000  # Lua's C stack; more keys and arguments travel as tables
+_NESTED_MOST = 250  # the server goes on to about 8,000; clients in Python would not
+_LLONG_MIN = -(1 << 63)
+
+_VERSIONS = {
+    b"REDIS_VERSION": b"7.2.4", b"REDIS_VERSION_NUM": 0x070204, b"VALKEY_VERSION": b"9.1.2",
+    b"VALKEY_VERSION_NUM": 0x090102, b"SERVER_NAME": b"valkey",
+}  # fmt: skip
+
+
+#: Our own Lua, compiled once per process: reading it again as bytecode takes a sixth of the time.
+_bytecode: dict[str, bytes] = {}
+
+
+def _load(env: Any, name: str) -> Any:
+    """The main function of one of our Lua files, in the interpreter whose globals are ``env``."""
+    load = env[b"loadstring"]
+    if name not in _bytecode:
+        source = Path(__file__).with_name(f"{name}.lua").read_bytes()
+        _bytecode[name] = env[b"string"][b"dump"](load(source, _OURS))
+    return load(_bytecode[name], _OURS)
+
+
+def _import_lupa() -> Any:
+    try:
+        import lupa.lua51 as lua51
+    except ImportError as problem:
+        raise errors.err("Lua scripts need the Python package lupa: pip install lupa") from problem
+    return lua51
+
+
+def _refuse(*_: Any) -> Any:
+    raise AttributeError("scripts have no access to the host")
+
+
+class Runtime:
+    """A Lua 5.1 interpreter with the server's sandbox. Raises ReplyError when lupa is not installed."""
+
+    def __init__(self, engine: Engine) -> None:
+        lua51 = _import_lupa()
+        self.bridge = bridge = Bridge(engine)
+        self._config = engine.config
+        self._ticks_left = 0
+        lua = bridge.lua = lua51.LuaRuntime(
+            encoding=None, unpack_returned_tuples=True, register_eval=False, register_builtins=False,
+            attribute_handlers=(_refuse, _refuse),
+        )  # fmt: skip
+        env = lua.globals()
+        host = lua.table_from({**bridge.functions(), **FUNCTIONS, b"tick": self._tick, b"patch": keep_frames})
+        host[b"versions"] = lua.table_from(_VERSIONS)
+        parts = lua.table_from({name.encode(): _load(env, name)() for name in _PARTS})
+        box = _load(env, "sandbox")(host, parts)
+        self._compile, self._run, self._run_tables = box[b"compile"], box[b"run"], box[b"run_tables"]
+        self._set_resp, self._take, self._more = box[b"set_resp"], box[b"take"], box[b"more"]
+        scalars, arrays = box[b"scalars"], box[b"arrays"]
+        env[b"debug"] = env[b"python"] = None  # lupa would ask debug.traceback at every call
+        bridge.take = self._taken
+        bridge.register = lambda name, caller, flat: (arrays if flat else scalars).__setitem__(name, caller)
+
+    def _taken(self) -> tuple[Any, ...]:
+        args = self._take()
+        return args if args.__class__ is tuple else (args,)
+
+    def compile(self, source: bytes) -> Any:
+        """A Lua function for ``source``; ReplyError with the server's text if it does not compile."""
+        fn = self._compile(source, b"@user_script")
+        if fn.__class__ is tuple:
+            raise ReplyError(b"ERR Error compiling script (new function): " + fn[1].partition(b"\0")[0])
+        return fn
+
+    def run(self, fn: Any, numkeys: int, args: list[bytes], read_only: bool, caller: Any) -> Reply:
+        """Run a compiled script for the session ``caller``; ``args``: the keys, then the other arguments."""
+        bridge = self.bridge
+        session = bridge.session
+        session.db, session.user = caller.db, caller.user
+        session.protocol = 2
+        bridge.read_only = read_only
+        self._ticks_left = self._config.script_instruction_limit // 100_000
+        if len(args) < _ARGS_MOST:
+            result = self._run(fn, numkeys, *args)
+        else:
+            make = bridge.lua.table_from
+            result = self._run_tables(fn, make(args[:numkeys]), make(args[numkeys:]))
+        if bridge.crash is not None:
+            crash, bridge.crash = bridge.crash, None
+            raise crash
+        kind = result.__class__
+        if kind is bytes:
+            return result
+        if kind is tuple and result[0] == STRINGS:
+            return list(result[1:])
+        reply = self._reply(result, kind, session.protocol)
+        if session.protocol == 3:
+            self._set_resp(2)
+        return reply
+
+    def _reply(self, result: Any, kind: type, protocol: int) -> Reply:
+        if kind is not tuple:
+            return _scalar(result, protocol)
+        tag = result[0]
+        if tag == FLAT:
+            return [_scalar(item, protocol) for item in result[1:]]
+        if tag == ERROR:
+            raise ReplyError(result[1].rstrip(b"\r\n"))
+        tokens = list(result[2:])
+        while len(tokens) < result[1]:
+            more = self._more(len(tokens) + 1)
+            tokens.extend(more if more.__class__ is tuple else (more,))
+        return _decode(tokens, protocol)
+
+    def _tick(self) -> bytes | None:
+        """Called by Lua every 100,000 instructions: the message with which to end the script, or None."""
+        try:
+            if self.bridge.crash is not None:
+                return b"ERR the command failed in the emulator"
+            self._ticks_left -= 1
+            limit = self._config.script_instruction_limit
+            if self._ticks_left < 0 and limit:
+                return (
+                    b"ERR emuredis ended this script after %d Lua instructions (script-instruction-limit)"
+                    % limit
+                )
+        except BaseException as problem:  # a signal's, such as KeyboardInterrupt
+            return self.bridge.crashed(problem)[2]  # type: ignore[no-any-return]
+        return None
+
+
+def _scalar(value: Any, protocol: int) -> Reply:
+    """A Lua number, boolean, string or nil as a reply; numbers are cut to 64-bit integers as C does it."""
+    kind = value.__class__
+    if kind is bytes or value is None:
+        return value
+    if kind is bool:
+        return value if protocol == 3 else (1 if value else None)
+    if kind is float:
+        if not -9.3e18 < value < 9.3e18:
+            return _LLONG_MIN
+        value = int(value)
+    return value if _LLONG_MIN <= value < 1 << 63 else _LLONG_MIN
+
+
+# -- tokens ----------------------------------------------------------------------------------------
+
+_T_STRING, _T_NUMBER, _T_BOOLEAN, _T_NULL, _T_STATUS, _T_ERROR, _T_DOUBLE, _T_BIG, _T_VERBATIM = range(1, 10)
+_CONTAINERS: dict[int, type[list[Any]]] = {10: list, 11: Map, 12: Set}
+
+
+def _decode(tokens: list[Any], protocol: int) -> Reply:
+    """The reply that ``tokens`` describe. Raises ReplyError when it is nested too deep for the doors."""
+    out: list[Any] = []
+    stack: list[tuple[list[Any], int]] = []
+    into, left = out, 1
+    at = 0
+    while True:
+        while not left:
+            if not stack:
+                return out[0]
+            into, left = stack.pop()
+        left -= 1
+        code = tokens[at]
+        if code == _T_NULL:
+            into.append(None)
+            at += 1
+            continue
+        payload: Any = tokens[at + 1]
+        at += 2
+        container = _CONTAINERS.get(code)
+        if container is not None:
+            if len(stack) == _NESTED_MOST:
+                raise errors.err(f"emuredis does not send replies nested more than {_NESTED_MOST} deep")
+            inner: list[Any] = container()
+            into.append(inner)
+            stack.append((into, left))
+            into, left = inner, payload * 2 if container is Map else payload
+        elif code == _T_VERBATIM:
+            into.append(_verbatim(payload, tokens[at]))
+            at += 1
+        else:
+            into.append(_leaf(code, payload, protocol))
+
+
+def _leaf(code: int, payload: Any, protocol: int) -> Reply:
+    if code == _T_STATUS:
+        return Status(payload.replace(b"\r", b" ").replace(b"\n", b" "))
+    if code == _T_ERROR:
+        return ReplyError(payload.rstrip(b"\r\n"))
+    if code == _T_DOUBLE:
+        return float(payload)
+    if code == _T_BIG:
+        return _big(payload)
+    return _scalar(payload, protocol)
+
+
+def _big(text: bytes) -> Reply:
+    digits = text[1:] if text[:1] == b"-" else text
+    return BigNumber(int(text)) if digits.isdigit() and len(digits) < 4000 else text
+
+
+def _verbatim(kind: bytes, text: bytes) -> Reply:
+    reply = Verbatim(text)
+    if kind != b"txt":
+        reply.format = (kind + b"   ")[:3]
+    return reply

@@ -1,0 +1,304 @@
+-- The world a script lives in, and the door through which it calls the server.
+--
+-- Called once per runtime with the host's functions and the other parts (``replies.lua``, ``calls.lua``,
+-- ``builtins.lua``, the libraries); returns the functions the host calls. A script sees only
+-- `env`: an empty table that reads from `globals` and refuses to be written. So do all library tables. The real
+-- Lua has no read-only tables, hence these *views*, and the functions here that would otherwise see through them
+-- (next, pairs, rawget, rawset, setmetatable, getmetatable, table.insert, table.foreach).
+--
+-- Functions of ours must look like C functions in what users see: error positions name the user's line, arguments
+-- are refused with Lua's own words, and the frames of this chunk do not count. Two rules follow. Nothing here
+-- raises from a tail call (its frame would be lost). A script's own tail calls of values that are not its own
+-- functions are made ordinary calls by `emuredis.scripting.bytecode`, or the user's frame would be lost.
+--
+-- No Python object ever reaches a script: the host gives back strings, numbers, booleans, nil and tables, and
+-- never raises; an error comes back as (nil, kind, message) and is raised here.
+
+local host, parts = ...
+
+local getinfo, sethook, newproxy = debug.getinfo, debug.sethook, newproxy
+local error, type, select, next, tostring, pcall, xpcall = error, type, select, next, tostring, pcall, xpcall
+local loadstring, setfenv, setmetatable, unpack, rawget = loadstring, setfenv, setmetatable, unpack, rawget
+local find, sub, floor, dump = string.find, string.sub, math.floor, string.dump
+
+local OURS = "=emuredis"      -- the chunk name of our own Lua
+local null = newproxy(false)  -- stands for the server's null pointer: a userdata without a metatable
+
+local function c_string(s)
+  local nul = find(s, "\0", 1, true)
+  return nul and sub(s, 1, nul - 1) or s
+end
+
+-- A number for the host to take as a double: lupa hands whole ones over as integers, which have no minus zero.
+local function signed(x)
+  return x == 0 and 1 / x < 0 and "-0" or x
+end
+
+-- A number cut to an integer, as C does it.
+local function whole(x)
+  return x < 0 and -floor(-x) or floor(x)
+end
+
+-- -- errors -------------------------------------------------------------------------------------
+
+-- "chunk:line: " of the function `level` calls above the caller (1 is the caller itself), or "".
+local function where(level)
+  local info = getinfo(level + 1, "Sl")
+  if info and info.currentline > 0 and info.source ~= OURS then
+    return info.short_src .. ":" .. info.currentline .. ": "
+  end
+  return ""
+end
+
+-- Raise `message` as a C function does: with the position of whoever called the calling function.
+local function fail(message)
+  error(where(3) .. message, 0)
+end
+
+-- Refuse argument `n` of the calling function, in the words of luaL_argerror.
+local function bad_argument(n, why)
+  local info = getinfo(2, "n")
+  local name = info.name or "?"
+  if info.namewhat == "method" then
+    n = n - 1
+    if n == 0 then
+      error(where(3) .. "calling '" .. name .. "' on bad self (" .. why .. ")", 0)
+    end
+  end
+  error(where(3) .. "bad argument #" .. n .. " to '" .. name .. "' (" .. why .. ")", 0)
+end
+
+-- The words for an argument of the wrong type; `...` are the arguments as given.
+local function expected(n, what, ...)
+  local got = n > select("#", ...) and "no value" or type((select(n, ...)))
+  return what .. " expected, got " .. got
+end
+
+-- Whether scripts should take it for a C function.
+local function is_native(fn)
+  local info = getinfo(fn, "S")
+  return info.what == "C" or info.source == OURS
+end
+
+local READONLY = "Attempt to modify a readonly table"
+
+-- Raise `message` with the position of whoever called into our code, from however deep inside.
+local function raise(message)
+  local level = 2
+  local info = getinfo(level, "Sl")
+  while info and (info.source == OURS or info.what == "tail") do
+    level = level + 1
+    info = getinfo(level, "Sl")
+  end
+  if info and info.currentline > 0 then
+    message = info.short_src .. ":" .. info.currentline .. ": " .. message
+  end
+  error(message, 0)
+end
+
+-- -- read-only views ----------------------------------------------------------------------------
+
+local real = {}        -- view -> what it shows
+local metatables = {}  -- view -> the view of its metatable, where it has one on the server
+
+local function refuse_write()
+  error(where(2) .. READONLY, 0)
+end
+
+local function view(of)
+  local seen = setmetatable({}, { __index = of, __newindex = refuse_write })
+  real[seen] = of
+  return seen
+end
+
+local function missing_global(...)
+  local n = select("#", ...)
+  if n ~= 2 then
+    fail("Wrong number of arguments to luaProtectedTableError")
+  end
+  local name = select(2, ...)
+  if type(name) ~= "string" and type(name) ~= "number" then
+    fail("Second argument to luaProtectedTableError must be a string or number")
+  end
+  name = tostring(name)
+  local nul = find(name, "\0", 1, true)
+  fail("Script attempted to access nonexistent global variable '" .. (nul and sub(name, 1, nul - 1) or name) .. "'")
+end
+
+local globals = setmetatable({}, { __index = missing_global })
+local env = view(globals)
+metatables[env] = view({ __index = missing_global })
+
+-- -- running scripts ----------------------------------------------------------------------------
+
+-- The frame the server would blame: that of the raising function, or of its caller when it is a C function. Our
+-- own functions, with the C functions they called and the frames they gave up by tail calls, count as one C function.
+local function blamed()
+  local level, last = 3, nil
+  local info = getinfo(level, "S")
+  while info and (info.what == "C" or info.source == OURS or (info.what == "tail" and last == level - 1)) do
+    if info.what ~= "C" then
+      last = level
+    end
+    level = level + 1
+    info = getinfo(level, "S")
+  end
+  if last then
+    return getinfo(last + 1, "Sl")
+  end
+  info = getinfo(3, "Sl")
+  if info and info.what == "C" then
+    info = getinfo(4, "Sl")
+  end
+  return info
+end
+
+local function error_handler(err)
+  local info = blamed()
+  if type(err) ~= "table" then
+    err = { err = "ERR " .. globals.tostring(err) }
+  elseif real[err] then  -- there the handler fails, writing to it
+    return { err = "ERR err_handler_def:10: " .. READONLY, source = "@err_handler_def", line = 10 }
+  end
+  if info and info.source ~= OURS then
+    err["source"] = info.source
+    err["line"] = info.currentline
+  end
+  return err
+end
+
+local killed, kill_message = false, nil
+
+-- The host raised something after all, such as a signal's exception: it is told so. The message to end the script with.
+local function crashed(problem)
+  host.crashed(problem)
+  return "ERR the command failed in the emulator"
+end
+
+local function tick()
+  if not killed then
+    local told, message = pcall(host.tick)
+    kill_message = told and message or not told and crashed(message)
+  end
+  if kill_message then
+    killed = true
+    sethook(tick, "l")  -- from now on at every line, so that no pcall gets away with it
+    if getinfo(2, "S").source ~= OURS then
+      error({ err = kill_message }, 0)
+    end
+  end
+end
+
+local EVERY = 100000  -- instructions between two ticks
+sethook(tick, "", EVERY)
+
+-- A freshly loaded chunk as a function of the sandbox.
+local function enclosed(fn, name)
+  local patched = host.patch(dump(fn))
+  if patched then
+    fn = loadstring(patched, name)
+  end
+  return setfenv(fn, env)
+end
+
+local BYTECODE = "\27"  -- refused, as the text that it is not
+
+-- A function of the sandbox, or nil and what is wrong with the source.
+local function compile(source, name)
+  if sub(source, 1, 1) == BYTECODE then
+    source = " " .. BYTECODE
+  end
+  local fn, message = loadstring(source, name)
+  if not fn then
+    return nil, message
+  end
+  return enclosed(fn, name)
+end
+
+-- End the running script with `message`, whatever it catches.
+local function kill(message)
+  killed, kill_message = true, message
+  sethook(tick, "l")
+end
+
+-- What a script caught, if it is nothing that scripts may hold: then the script ends.
+local function refuse_foreign(err)
+  if type(err) == "userdata" and err ~= null then
+    kill(crashed(err))
+    error({ err = kill_message }, 0)
+  end
+end
+
+-- -- putting it together ------------------------------------------------------------------------
+
+-- What the other parts and the libraries get.
+local kit = {
+  host = host, null = null, real = real, view = view, metatables = metatables, globals = globals, whole = whole,
+  signed = signed,
+  raise = raise, fail = fail, where = where, bad_argument = bad_argument, expected = expected, rawget = rawget,
+  is_native = is_native, c_string = c_string, compile = compile, enclosed = enclosed, tick = tick, kill = kill,
+  refuse_foreign = refuse_foreign,
+  every = EVERY, ours = OURS, bytecode = BYTECODE, readonly = READONLY,
+}
+local replies, calls = parts.replies(kit), parts.calls(kit)
+local reply_table, failure, set_resp = replies.table, replies.failure, calls.set_resp
+
+globals._G = env
+globals.KEYS, globals.ARGV = {}, {}
+globals.redis = view(calls.server)
+globals.server = globals.redis
+globals.__redis__err__handler = error_handler
+globals.__server__err__handler = error_handler
+parts.builtins(kit)
+for _, name in next, { "cjson", "bit", "struct", "cmsgpack" } do
+  globals[name] = view(parts[name](kit))
+end
+
+local function finished(ok, value)
+  if killed then
+    killed = false
+    sethook(tick, "", EVERY)
+    set_resp(2)
+  end
+  if not ok then
+    if type(value) == "userdata" and value ~= null then
+      crashed(value)
+    end
+    local told, kind, message = pcall(failure, value)
+    if told then
+      return kind, message
+    end
+    return 1, "ERR unknown error"  -- its metatable raised an error of its own
+  end
+  local kind = type(value)
+  if kind == "string" or kind == "number" or kind == "boolean" then
+    return value
+  elseif kind == "table" then
+    return reply_table(value)
+  end
+  return nil
+end
+
+local function run(fn, numkeys, ...)
+  if numkeys == 1 then
+    local key = ...
+    globals.KEYS, globals.ARGV = { key }, { select(2, ...) }
+  elseif numkeys == 0 then
+    globals.KEYS, globals.ARGV = {}, { ... }
+  elseif numkeys == 2 then
+    local key, other = ...
+    globals.KEYS, globals.ARGV = { key, other }, { select(3, ...) }
+  else
+    local all = { ... }
+    globals.KEYS, globals.ARGV = { unpack(all, 1, numkeys) }, { select(numkeys + 1, ...) }
+  end
+  return finished(xpcall(fn, error_handler))
+end
+
+local function run_tables(fn, keys, args)
+  globals.KEYS, globals.ARGV = keys, args
+  return finished(xpcall(fn, error_handler))
+end
+
+return { compile = compile, run = run, run_tables = run_tables, scalars = calls.scalars, arrays = calls.arrays,
+         set_resp = set_resp, take = calls.take, more = replies.more }

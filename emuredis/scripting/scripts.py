@@ -1,0 +1,209 @@
+"""The script cache, shebang lines, and what EVAL and EVALSHA check before Lua runs.
+
+A script is known by the SHA1 of its body. Scripts that EVAL brought are forgotten when more than 500 such are there,
+the longest unused first; those of SCRIPT LOAD stay until SCRIPT FLUSH. A body that starts with ``#!`` says which
+engine and which flags; one that does not runs in *compatibility mode*: only the commands it calls are checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from emuredis import errors
+from emuredis.errors import ReplyError
+from emuredis.replies import Reply
+from emuredis.scalars import parse_int
+from emuredis.scripting.runtime import Runtime
+
+if TYPE_CHECKING:
+    from emuredis.engine.engine import Engine
+    from emuredis.engine.session import Session
+
+__all__ = ["Script", "Scripts"]
+
+_KEPT = 500
+_FLAGS = (b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster", b"allow-cross-slot-keys")
+
+
+class Script:
+    """A compiled script. ``flags`` is None in compatibility mode; ``evictable``: it came by EVAL."""
+
+    __slots__ = ("body", "evictable", "flags", "fn", "sha")
+
+    def __init__(
+        self, sha: bytes, body: bytes, fn: Any, flags: frozenset[bytes] | None, evictable: bool
+    ) -> None:
+        self.sha = sha
+        self.body = body
+        self.fn = fn
+        self.flags = flags
+        self.evictable = evictable
+
+
+class Scripts:
+    """All scripts of one engine and the interpreter they run in."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._runtime = Runtime(engine)
+        self._by_sha: dict[bytes, Script] = {}
+        self._recent: dict[bytes, Script] = {}  # evictable ones by SHA1, the longest unused first
+        self._by_body: dict[bytes, Script] = {}
+        self.evicted = 0
+
+    # -- running --------------------------------------------------------------------------------
+
+    def eval(self, ctx: Session, argv: list[bytes], read_only: bool = False) -> Reply:
+        """EVAL: compile at the first sight, then run."""
+        numkeys = _numkeys(argv)
+        script = self._by_body.get(argv[1])
+        if script is None:
+            script = self._by_sha.get(_sha1(argv[1])) or self._add(argv[1], evictable=True)
+        return self._run(ctx, script, numkeys, argv, read_only)
+
+    def evalsha(self, ctx: Session, argv: list[bytes], read_only: bool = False) -> Reply:
+        """EVALSHA: run what is known by this SHA1, or NOSCRIPT."""
+        sha = argv[1]
+        script = self._by_sha.get(sha)
+        if script is None:
+            if len(sha) != 40:
+                raise _no_script()
+            script = self._by_sha.get(sha.lower())
+        numkeys = _numkeys(argv)
+        if script is None:
+            raise _no_script()
+        return self._run(ctx, script, numkeys, argv, read_only)
+
+    def _run(self, ctx: Session, script: Script, numkeys: int, argv: list[bytes], read_only: bool) -> Reply:
+        flags = script.flags
+        if flags is not None:
+            if b"no-writes" in flags:
+                read_only = True
+            elif read_only:
+                raise errors.err("Can not execute a script with write flag using *_ro command.")
+        if script.evictable:
+            recent = self._recent
+            del recent[script.sha]
+            recent[script.sha] = script
+        return self._runtime.run(script.fn, numkeys, argv[3:], read_only, ctx)
+
+    # -- the cache ------------------------------------------------------------------------------
+
+    def load(self, body: bytes) -> bytes:
+        """SCRIPT LOAD: the SHA1 under which the script is kept from now on."""
+        sha = _sha1(body)
+        script = self._by_sha.get(sha)
+        if script is None:
+            self._add(body, evictable=False)
+        elif script.evictable:
+            script.evictable = False
+            del self._recent[sha]
+        return sha
+
+    def exists(self, sha: bytes) -> bool:
+        return sha.lower() in self._by_sha
+
+    def show(self, sha: bytes) -> bytes:
+        script = self._by_sha.get(sha.lower())
+        if script is None:
+            raise _no_script()
+        return script.body
+
+    def flush(self) -> None:
+        """SCRIPT FLUSH: forget every script, and all state of the interpreter."""
+        self._by_sha.clear()
+        self._recent.clear()
+        self._by_body.clear()
+        self._runtime = Runtime(self._engine)
+
+    def _add(self, body: bytes, evictable: bool) -> Script:
+        flags, shebang = _shebang(body)
+        fn = self._runtime.compile(body[shebang:])
+        sha = _sha1(body)
+        if evictable and len(self._recent) >= _KEPT:
+            oldest = next(iter(self._recent))
+            del self._by_body[self._recent.pop(oldest).body], self._by_sha[oldest]
+            self.evicted += 1
+        script = self._by_sha[sha] = self._by_body[body] = Script(sha, body, fn, flags, evictable)
+        if evictable:
+            self._recent[sha] = script
+        return script
+
+
+def _sha1(body: bytes) -> bytes:
+    return hashlib.sha1(body, usedforsecurity=False).hexdigest().encode()
+
+
+def _no_script() -> ReplyError:
+    return ReplyError("NOSCRIPT No matching script.")
+
+
+def _numkeys(argv: list[bytes]) -> int:
+    numkeys = parse_int(argv[2])
+    if numkeys is None:
+        raise errors.not_integer()
+    if numkeys > len(argv) - 3:
+        raise errors.err("Number of keys can't be greater than number of args")
+    if numkeys < 0:
+        raise errors.err("Number of keys can't be negative")
+    return numkeys
+
+
+def _shebang(body: bytes) -> tuple[frozenset[bytes] | None, int]:
+    """The flags a shebang line names and its length; (None, 0) without one. Raises ReplyError."""
+    if not body.startswith(b"#!"):
+        return None, 0
+    end = body.partition(b"\0")[0].find(b"\n")
+    if end < 0:
+        raise errors.err("Invalid script shebang")
+    parts = _words(body[:end])
+    if parts is None:
+        raise errors.err("Invalid engine in script shebang")
+    flags: set[bytes] = set()
+    for part in parts[1:]:
+        if not part.startswith(b"flags="):
+            raise ReplyError(b"ERR Unknown lua shebang option: " + part)
+        for flag in part[6:].split(b",") if part[6:] else ():
+            if flag not in _FLAGS:
+                raise ReplyError(b"ERR Unexpected flag in script shebang: " + flag)
+            flags.add(flag)
+    engine = parts[0][2:]
+    if engine.lower() != b"lua":
+        raise ReplyError(b"ERR Could not find scripting engine '" + engine + b"'")
+    return frozenset(flags), end
+
+
+_PIECES = re.compile(rb"""[^ \t\r\n"']+|"(?:\\.|[^"\\])*"|'(?:\\'|[^'])*'|[ \t\r\n]+""")
+_ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.)")
+_CONTROLS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"a": b"\a"}
+
+
+def _words(line: bytes) -> list[bytes] | None:
+    """The words of a shebang line, quotes taken away; None if a quote is not closed."""
+    words: list[bytes] = []
+    at, joined = 0, False
+    while at < len(line):
+        match = _PIECES.match(line, at)
+        if match is None:
+            return None
+        piece, at = match[0], match.end()
+        if piece[:1] in b" \t\r\n":
+            joined = False
+            continue
+        if piece[:1] == b'"':
+            piece = _ESCAPE.sub(_unescaped, piece[1:-1])
+        elif piece[:1] == b"'":
+            piece = piece[1:-1].replace(b"\\'", b"'")
+        if joined:
+            words[-1] += piece
+        else:
+            words.append(piece)
+        joined = True
+    return words
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    code = match[1]
+    return bytes([int(code[1:], 16)]) if len(code) == 3 else _CONTROLS.get(code, code)

@@ -1,0 +1,1 @@
+"""The tests of emuredis and echomq; a package, so that its harnesses can be run with ``python -m``."""

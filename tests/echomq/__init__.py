@@ -1,0 +1,1 @@
+"""Tests of the job queue: pure parts by table, everything else on the emulator and on a real server."""

@@ -1,0 +1,1 @@
+"""What several groups of tests share: the wire format, the live server, the endpoints compared with it."""

@@ -1,0 +1,132 @@
+"""Random commands from the declarations: mostly valid calls, some nearly so.
+
+A declaration's syntax tree gives the shape (which tokens, which options, how often), the names and types of its
+arguments give the values. Values are few, so that commands meet on the same keys; the odd one is out of range or of
+the wrong kind. What would block for long, fill the memory or depend on the moment is not drawn.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from emuredis.spec import Argument, Command
+
+__all__ = ["command_line"]
+
+KEYS = [b"a", b"b", b"c", b"d", b"e"]
+MEMBERS = [b"x", b"y", b"z", b"1", b"2", b"-7", b"3.5", b"", b"\xff\x00"]
+NUMBERS = [b"0", b"1", b"2", b"3", b"-1", b"-2", b"-100", b"10", b"100"]
+ODD_NUMBERS = [
+    b"9223372036854775807",
+    b"-9223372036854775808",
+    b"9223372036854775808",
+    b"1.5",
+    b"x",
+    b"",
+    b" 1",
+    b"+1",
+    b"01",
+]
+DOUBLES = [b"0", b"1", b"2", b"-1", b"1.5", b"3.25", b"1e3", b"-0"]
+ODD_DOUBLES = [b"inf", b"-inf", b"nan", b"x", b"", b"1e400", b"0x10", b" 1"]
+SCORES = [b"-inf", b"+inf", b"0", b"1", b"(1", b"2", b"(2", b"10", b"-", b"+", b"[x", b"(y", b"[", b"x"]
+FAR = [b"100000", b"200000"]
+ODD_TIMES = [b"0", b"-1", b"x", b"9223372036854775807", b"-9223372036854775808"]
+PATTERNS = [b"*", b"a", b"?", b"[a-c]", b"x*", b"\\*"]
+
+# Arguments whose name says more than their type.
+BY_NAME: dict[str, tuple[list[bytes], list[bytes]]] = {
+    "seconds": (FAR, ODD_TIMES),
+    "milliseconds": ([b"100000000", b"200000000"], ODD_TIMES),
+    "timeout": ([b"0.01"], [b"-1", b"x"]),
+    "min": (SCORES, SCORES),
+    "max": (SCORES, SCORES),
+    "cursor": ([b"0"], [b"x", b"-1"]),
+    "score": (DOUBLES, ODD_DOUBLES),
+    "increment": (DOUBLES + NUMBERS, ODD_DOUBLES + ODD_NUMBERS),
+    "db": ([b"0", b"1"], [b"16", b"-1", b"x"]),
+    "index": (NUMBERS, ODD_NUMBERS),
+    "index1": ([b"0", b"1"], [b"16", b"x"]),
+    "index2": ([b"0", b"1"], [b"16", b"x"]),
+}
+BY_TYPE: dict[str, tuple[list[bytes], list[bytes]]] = {
+    "key": (KEYS, KEYS),
+    "string": (MEMBERS, MEMBERS),
+    "integer": (NUMBERS, ODD_NUMBERS),
+    "double": (DOUBLES, ODD_DOUBLES),
+    "pattern": (PATTERNS, PATTERNS),
+    "unix-time": ([b"4000000000", b"4000000000000"], ODD_TIMES),
+}
+
+Words = SearchStrategy[list[bytes]]
+
+
+def _value(arg: Argument) -> SearchStrategy[bytes]:
+    usual, odd = BY_NAME.get(arg.name) or BY_TYPE.get(arg.type) or BY_TYPE["string"]
+    return st.sampled_from(usual * (1 + 7 * len(odd) // len(usual)) + odd)
+
+
+def _once(arg: Argument) -> Words:
+    """One occurrence of ``arg``, without what `multiple` and `optional` add."""
+    if arg.type == "oneof":
+        words: Words = st.one_of(*[_argument(child) for child in arg.children])
+    elif arg.type == "block":
+        words = _sequence(arg.children)
+    elif arg.type == "pure-token":
+        return st.just([(arg.token or arg.name).encode()])
+    else:
+        words = _value(arg).map(lambda value: [value])
+    if arg.token:
+        token = arg.token.encode()
+        words = words.map(lambda rest: [token, *rest])
+    return words
+
+
+def _argument(arg: Argument) -> Words:
+    words = once = _once(arg)
+    if arg.multiple:
+        words = st.lists(once, min_size=1, max_size=3).map(
+            lambda parts: [word for part in parts for word in part]
+        )
+    if arg.optional:
+        words = st.sampled_from([False, False, True]).flatmap(lambda given: words if given else st.just([]))
+    return words
+
+
+def _sequence(args: list[Argument]) -> Words:
+    parts: list[Words] = []
+    at = 0
+    while at < len(args):
+        follows = args[at + 1] if at + 1 < len(args) else None
+        if args[at].name == "numkeys" and follows is not None and follows.multiple:
+            parts.append(_counted(follows))
+            at += 2
+        else:
+            parts.append(_argument(args[at]))
+            at += 1
+    return st.tuples(*parts).map(lambda each: [word for part in each for word in part])
+
+
+def _counted(arg: Argument) -> Words:
+    """A number of keys and the keys; now and then the number is another."""
+
+    def build(drawn: tuple[list[list[bytes]], int]) -> list[bytes]:
+        keys, off = drawn
+        return [b"%d" % (len(keys) + off), *[word for part in keys for word in part]]
+
+    off = st.sampled_from([0] * 9 + [1, -1, -3])
+    return st.tuples(st.lists(_once(arg), min_size=1, max_size=3), off).map(build)
+
+
+def _damaged(words: list[bytes]) -> SearchStrategy[list[bytes]]:
+    """Usually ``words``; sometimes one too few, one too many, or a token in lower case."""
+    ways = [words] * 30 + [words[:-1] or words, [words[0].lower(), *words[1:]]]
+    ways += [[*words, extra] for extra in (b"x", b"1", b"NX")]
+    return st.sampled_from(ways)
+
+
+def command_line(command: Command) -> Words:
+    """Argument vectors for ``command``."""
+    name = [part.upper().encode() for part in command.name.split("|")]
+    return _sequence(command.arguments).map(lambda rest: [*name, *rest]).flatmap(_damaged)
