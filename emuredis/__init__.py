@@ -6,8 +6,8 @@
     1
 
 One engine, three doors: `Emulator.client` in process, `emuredis.Redis` and `emuredis.asyncio.Redis` in place of
-redis-py's classes, and `Emulator.serve` (or ``python -m emuredis serve``) for any client in any language. Importing this package
-loads neither a client library nor asyncio nor Lua.
+redis-py's classes, and `Emulator.serve` (or ``python -m emuredis serve``) for any client in any language. Importing
+this package loads neither a client library nor asyncio nor Lua.
 """
 
 from __future__ import annotations

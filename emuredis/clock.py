@@ -126,7 +126,7 @@ def new_random(seed: int | None) -> random.Random:
 
 def entropy_token(size: int) -> str:
     """``size`` random lower-case hexadecimal digits, for identifiers such as the run id."""
-    return "%0*x" % (size, random.SystemRandom().getrandbits(size * 4))
+    return f"{random.SystemRandom().getrandbits(size * 4):0{size}x}"
 
 
 monotonic = time.monotonic

@@ -164,7 +164,8 @@ class Command:
     def acl_categories(self) -> list[str]:
         """The categories the server derives from the flags, and the one of the data type."""
         flags = set(self.flag_words)
-        words = set((self.acl_words if self.acl_words is not None else ACL_OF_GROUP.get(self.group, self.group)).split())
+        named = self.acl_words if self.acl_words is not None else ACL_OF_GROUP.get(self.group, self.group)
+        words = set(named.split())
         if "write" in flags:
             words.add("write")
         if "readonly" in flags and "scripting" not in words:
@@ -243,7 +244,9 @@ def command(syntax: str, flags: str = "", *, keys: str = "", group: str, since: 
 def container(name: str, summary: str, *, group: str, since: str, flags: str = "", acl: str | None = None,
               complexity: str = "Depends on subcommand.", arity: int = -2) -> None:  # fmt: skip
     """Declare a command that only has subcommands, such as CONFIG."""
-    cmd = Command(name.lower(), "", flags, "", group, since, complexity, "" if acl is None else acl, "", arity)
+    cmd = Command(
+        name.lower(), "", flags, "", group, since, complexity, "" if acl is None else acl, "", arity
+    )
     cmd.summary = summary
     cmd.subs = {}
     TABLE.declare(cmd)
@@ -338,7 +341,8 @@ def _sequence(tokens: list[str], at: int, end: str) -> tuple[list[Argument], int
             continue
         arg, at = _item(tokens, at)
         before = alternatives[-1][-1] if alternatives[-1] else None
-        if before is not None and before.type == "pure-token" and arg.type not in ("pure-token",) and not before.optional and not arg.optional:
+        bare = before is not None and before.type == "pure-token" and not before.optional
+        if before is not None and bare and arg.type != "pure-token" and not arg.optional:
             arg.token = before.token
             alternatives[-1][-1] = arg
         else:

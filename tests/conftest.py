@@ -8,7 +8,7 @@ summary; conformance lines and cases then compare with recorded answers instead.
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import pytest
@@ -23,11 +23,11 @@ settings.register_profile("soak", deadline=None, max_examples=2000, suppress_hea
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 NO_LIVE = "no live server for this platform"
-_notes: pytest.StashKey[Counter[str]] = pytest.StashKey()
+_notes: pytest.StashKey[dict[str, Counter[str]]] = pytest.StashKey()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_notes] = Counter()
+    config.stash[_notes] = defaultdict(Counter)
 
 
 @pytest.fixture(scope="session")
@@ -58,13 +58,16 @@ def live(live_server: LiveServer) -> Iterator[Connection]:
 
 
 @pytest.fixture(scope="session")
-def note_for_summary(request: pytest.FixtureRequest) -> Counter[str]:
-    """A counter of things the closing summary should mention, such as cases left out by name."""
+def notes(request: pytest.FixtureRequest) -> dict[str, Counter[str]]:
+    """What the closing summary should count: for each thing left out, the reasons."""
     return request.config.stash[_notes]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    lines = [f"{count} × {what}" for what, count in sorted(config.stash[_notes].items())]
+    lines = []
+    for what, reasons in config.stash[_notes].items():
+        counted = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
+        lines.append(f"{reasons.total()} {what}: {counted}")
     if binary() is None:
         lines.insert(0, f"{NO_LIVE}: lines and cases were compared with recorded answers")
     if lines:

@@ -1,7 +1,7 @@
 """Which threads use an engine, and which of them are parked in a blocking command.
 
-On a manual clock this answers one question: is anybody left who could still do something? A thread counts from its first
-*blocking* wait or session on; the thread that made the emulator counts as long as it lives. A thread that has
+On a manual clock this answers one question: is anybody left who could still do something? A thread counts from its
+first *blocking* wait or session on; the thread that made the emulator counts as long as it lives. A thread that has
 ended does not count.
 """
 

@@ -33,6 +33,11 @@ class Case:
         return bool(set(words) & self.commands)
 
     @property
+    def waits(self) -> bool:
+        """Whether time has to pass."""
+        return any(word in step for step in self.steps for word in ("sleep_ms", "quiet_ms", "not_before_ms"))
+
+    @property
     def commands(self) -> set[str]:
         """The names of all commands the case sends, also from within scripts."""
         out: set[str] = set()

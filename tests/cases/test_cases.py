@@ -19,6 +19,11 @@ from .runner import Case, load, outside, run
 CASES = load()
 OUTSIDE = outside()
 EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+# On a server real time passes where the case waits.
+WALL = [pytest.mark.wall, pytest.mark.slow]
+EACH_ON_A_SERVER = pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=WALL if case.waits else [], id=case.id) for case in CASES]
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,20 +51,20 @@ def check(wrong: list[str]) -> None:
 
 
 @EACH
-def test_in_process(case: Case, note_for_summary: Counter[str]) -> None:
+def test_in_process(case: Case, notes: dict[str, Counter[str]]) -> None:
     if case.id in OUTSIDE:
-        note_for_summary[f"case left out for want of {OUTSIDE[case.id][0]}"] += 1
+        notes["cases left out for want of commands"][OUTSIDE[case.id][0]] += 1
     leave_out(case)
     check(run(case, EmulatorEndpoint()))
 
 
-@EACH
+@EACH_ON_A_SERVER
 def test_over_the_wire(case: Case, wire: WireEndpoint) -> None:
     leave_out(case)
     check(run(case, wire))
 
 
-@EACH
+@EACH_ON_A_SERVER
 def test_on_the_live_server(case: Case, live_endpoint: SocketEndpoint) -> None:
     check(run(case, live_endpoint))
 

@@ -83,6 +83,11 @@ class Block:
     def text(self) -> str:
         return "\n".join(line.text for line in self.lines)
 
+    @property
+    def waits(self) -> bool:
+        """Whether time has to pass."""
+        return any(line.action == "wait" for line in self.lines)
+
     def mentions(self, *words: str) -> bool:
         """Whether a command word of ``words`` occurs anywhere in the block."""
         alternatives = "|".join(words)

@@ -21,7 +21,10 @@ from .lines import Block, files, load
 from .run import Entry, run
 
 BLOCKS = [(block, protocol) for path in files() for block in load(path) for protocol in block.protocols]
-EACH = pytest.mark.parametrize(("block", "protocol"), BLOCKS, ids=[f"{b.id}-resp{p}" for b, p in BLOCKS])
+# On a server real time passes where a block waits.
+WALL = [pytest.mark.wall, pytest.mark.slow]
+PARAMETERS = [pytest.param(b, p, marks=WALL if b.waits else [], id=f"{b.id}-resp{p}") for b, p in BLOCKS]
+EACH = pytest.mark.parametrize(("block", "protocol"), PARAMETERS)
 _answers: dict[tuple[str, int], list[Entry]] = {}
 
 

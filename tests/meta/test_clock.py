@@ -43,5 +43,5 @@ def test_time_and_chance_come_from_the_clock_module(module: Module) -> None:
 
 
 def test_exceptions_are_still_needed() -> None:
-    needed = {module.name: {name for _, name in readings(module)} for module in modules()}
+    needed = {m.name: {name for _, name in readings(m)} for m in modules() if m.name in EXCEPTIONS}
     assert all(set(reasons) <= needed.get(name, set()) for name, reasons in EXCEPTIONS.items())

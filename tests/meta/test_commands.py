@@ -26,6 +26,7 @@ def said() -> dict[str, Any]:
     return ask(EmulatorEndpoint().open(3), sorted({name.partition("|")[0] for name in NAMES}))
 
 
+@pytest.mark.slow
 def test_the_recording_is_up_to_date(live_server: LiveServer) -> None:
     endpoint = SocketEndpoint("live", live_server.socket_path)
     client = endpoint.open(3)

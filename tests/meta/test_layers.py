@@ -112,6 +112,7 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code", ["import emuredis", "import emuredis; emuredis.Emulator().client().call('SET', 'k', 'v')"]
 )
@@ -120,5 +121,6 @@ def test_importing_emuredis_loads_little(code: str) -> None:
     assert run(f"import sys; {code}; print(sorted({heavy} & set(sys.modules)))") == "[]"
 
 
+@pytest.mark.slow
 def test_importing_echomq_loads_no_client_library() -> None:
     assert run("import sys, echomq; print(sorted({'redis', 'valkey', 'hiredis'} & set(sys.modules)))") == "[]"
