@@ -72,7 +72,9 @@ class Emulator:
         with engine.lock:
             engine.execute(engine.internal_session(), [b"FLUSHALL"])
 
-    def serve(self, host: str = "127.0.0.1", port: int = 0, unix: str | None = None, **options: Any) -> Server:
+    def serve(
+        self, host: str = "127.0.0.1", port: int = 0, unix: str | None = None, **options: Any
+    ) -> Server:
         """Start a server for this emulator in a thread; see `emuredis.server.Server`.
 
         ``port`` 0 takes a free one: read ``server.address``. Use the result as a context manager or call

@@ -47,9 +47,8 @@ def print_run(result: Result) -> None:
     lost = "none lost" if not result.lost else "LOST: " + ", ".join(result.lost)
     twice = "none twice" if not result.twice else "TWICE: " + ", ".join(result.twice)
     equal = "=" if result.enqueued == result.completed + result.dead else "IS NOT"
-    print(
-        f"  audit: {result.enqueued} enqueued {equal} {result.completed} completed + {result.dead} dead, {lost}, {twice}"
-    )
+    books = f"{result.enqueued} enqueued {equal} {result.completed} completed + {result.dead} dead"
+    print(f"  audit: {books}, {lost}, {twice}")
     print(f"  {_clock(result.schedule_s)} of schedule, {result.round_trips} round trips "
           f"({result.round_trips / max(1, result.enqueued):.1f} a job)\n")  # fmt: skip
 

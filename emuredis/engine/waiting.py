@@ -59,7 +59,9 @@ class Waiting:
         self._rerun: Waiter | None = None
         self.count = 0
 
-    def park(self, session: Session, keys: list[bytes], kind: type, timeout: float, on_timeout: Reply) -> Reply:
+    def park(
+        self, session: Session, keys: list[bytes], kind: type, timeout: float, on_timeout: Reply
+    ) -> Reply:
         engine = self._engine
         again = self._rerun
         if again is not None and again.session is session:
@@ -68,7 +70,9 @@ class Waiting:
             cmd, argv = engine.current_command, engine.current_argv
             deadline = engine.keyspace.ns + round(timeout * 1_000_000) if timeout else None
         self._order += 1
-        waiter = Waiter(session, cmd, argv, list(dict.fromkeys(keys)), kind, deadline, on_timeout, self._order)
+        waiter = Waiter(
+            session, cmd, argv, list(dict.fromkeys(keys)), kind, deadline, on_timeout, self._order
+        )
         queues = engine.keyspace.waiting
         for key in waiter.keys:
             queues.setdefault((session.db.index, key), {})[waiter] = None
