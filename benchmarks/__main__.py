@@ -161,9 +161,9 @@ def tcp(bench: Bench) -> None:
             "valkey": (bench.port, bench.pid),
         }
         for pipeline, clients, requests, bars in (
-            (1, 50, 4000, (2, 2)),
-            (16, 50, 20000, (3, 4)),
-            (100, 50, 40000, (4, 7)),
+            (1, 50, 8000, (2, 2)),
+            (16, 50, 60000, (3, 4)),
+            (100, 50, 120000, (4, 7)),
         ):
             print(f"\nTCP server CPU us a request, {clients} clients, pipeline {pipeline}", flush=True)
             for test in TESTS:
@@ -201,7 +201,7 @@ def _drive(tool: str, servers: dict[str, tuple[int, int]], test: str, pipeline: 
 
     runs = {name: contender(port) for name, (port, _) in servers.items()}
     costs: dict[str, list[float]] = {name: [] for name in servers}
-    for _ in range(3):
+    for _ in range(5):
         for name, (_, pid) in servers.items():
             before = cpu_of_process(pid)
             runs[name]()
