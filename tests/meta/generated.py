@@ -16,6 +16,14 @@ from .source import ROOT
 
 NOT_OF_USE_IN_MEMORY = ("cluster",)
 
+# Declared, so that COMMAND, arity and syntax are the server's, but refused by name when called (as in the example).
+REFUSED = {
+    "client|pause": "CLIENT PAUSE 100",
+    "client|tracking": "CLIENT TRACKING ON",
+    "object|idletime": "OBJECT IDLETIME k",
+    "script|debug": "SCRIPT DEBUG YES",
+}
+
 
 def _names(names: list[str]) -> str:
     """Commands in capitals, subcommands after their container."""
@@ -37,7 +45,7 @@ def _of_missing(name: str, here: set[str]) -> bool:
 
 def table() -> str:
     """The table as Markdown."""
-    here = {command.name for command in Emulator().engine.table.everything()}
+    here = {command.name for command in Emulator().engine.table.everything()} - set(REFUSED)
     live = kept()
     groups = sorted({entry["docs"]["group"] for entry in live.values()})
     rows = ["| group | supported | answered with an error that names it |", "|---|---|---|"]

@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
-from .generated import PARTS, updated
+from emuredis import Emulator, ReplyError
+
+from .generated import PARTS, REFUSED, updated
 from .source import ROOT
 
 DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
@@ -26,6 +28,14 @@ EXAMPLES = [
 def test_generated_parts_are_up_to_date(path: str, name: str, make: Callable[[], str]) -> None:
     text = (ROOT / path).read_text("utf-8")
     assert updated(text, name, make()) == text, "run `make readme`"
+
+
+@pytest.mark.parametrize(("name", "call"), REFUSED.items(), ids=REFUSED)
+def test_what_the_table_calls_refused_is_refused(name: str, call: str) -> None:
+    client = Emulator().client()
+    client.call("SET", "k", "v")
+    with pytest.raises(ReplyError, match="emuredis does not support " + name.replace("|", " ").upper()):
+        client.call(*call.split())
 
 
 @pytest.mark.slow
