@@ -22,11 +22,10 @@ class Lanes(Part):
 
     # -- admitting and claiming ------------------------------------------------------------------
 
-    @procedure
-    def enqueue(self, group: str, job_id: str, payload: bytes | str) -> Steps[Verdict]:
-        """ENQUEUED, DUPLICATE or KIND."""
+    def _into_lane(self, job_id: str, group: str) -> tuple[str, ...]:
+        """The keys of the scripts that put a job into a lane."""
         keys = self.keys
-        key_list = (
+        return (
             keys.job(job_id),
             keys.lane(group),
             keys.ring,
@@ -35,6 +34,11 @@ class Lanes(Part):
             keys.gactive,
             keys.wake,
         )
+
+    @procedure
+    def enqueue(self, group: str, job_id: str, payload: bytes | str) -> Steps[Verdict]:
+        """ENQUEUED, DUPLICATE or KIND."""
+        key_list = self._into_lane(job_id, group)
         try:
             reply = yield RunScript("genqueue", key_list, (job_id, check_payload(payload), group))
         except ServerError as error:
@@ -110,17 +114,8 @@ class Lanes(Part):
     @procedure
     def reassign(self, job_id: str, group: str) -> Steps[Verdict]:
         """Move a waiting job to another lane: OK, SAME, GONE (no grouped row) or NOT_PENDING."""
-        keys = self.keys
-        key_list = (
-            keys.job(job_id),
-            keys.lane(group),
-            keys.ring,
-            keys.paused,
-            keys.glimit,
-            keys.gactive,
-            keys.wake,
-        )
-        reply = yield RunScript("greassign", key_list, (job_id, group, keys.base))
+        key_list = self._into_lane(job_id, group)
+        reply = yield RunScript("greassign", key_list, (job_id, group, self.keys.base))
         return {1: Verdict.OK, 0: Verdict.SAME, -1: Verdict.GONE, -2: Verdict.NOT_PENDING}[reply]
 
     @procedure

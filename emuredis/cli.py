@@ -1,8 +1,8 @@
 """The command line: ``python -m emuredis serve``.
 
 Responsible for options, for the lines a person sees, and for the signals that end a server. Every parameter that
-CONFIG SET knows is an option by the server's name, ``--requirepass secret``; what is listened on has options of its
-own. What goes wrong is one line on standard error and an exit status: 1 for an address that cannot be
+an emulator can be made with is an option by the server's name, ``--requirepass secret``; what is listened on has
+options of its own. What goes wrong is one line on standard error and an exit status: 1 for an address that cannot be
 bound, 2 for a bad option.
 """
 
@@ -15,14 +15,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from emuredis import Emulator, __version__
-from emuredis.engine.config import FIXED, PARAMETERS
+from emuredis.engine.config import PARAMETERS
 from emuredis.server import Server
 
 __all__ = ["main"]
 
 DEFAULT_PORT = 6379
-#: Said by options of their own.
-_OWN = ("port", "unixsocket", "bind")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parameters = serve.add_argument_group("parameters", "as in the server's configuration")
     for parameter in PARAMETERS.values():
-        if parameter.kind != FIXED and parameter.name not in _OWN:
+        if parameter.choosable:
             shown = parameter.render(parameter.default)
             parameters.add_argument(f"--{parameter.name}", metavar="VALUE", default=argparse.SUPPRESS,
                                     help=f"(default: {shown})" if shown else None)  # fmt: skip
@@ -70,9 +68,10 @@ def _port(text: str) -> int:
 def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     given = vars(options)
     config: dict[str, Any] = {
-        name: given[parameter.attribute] for name, parameter in PARAMETERS.items() if parameter.attribute in given
-        and name not in _OWN
-    }  # fmt: skip
+        name: given[parameter.attribute]
+        for name, parameter in PARAMETERS.items()
+        if parameter.choosable and parameter.attribute in given
+    }
     port = DEFAULT_PORT if options.port is None and options.unix is None else options.port
     try:
         emulator = Emulator(seed=options.seed, config=config)

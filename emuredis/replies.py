@@ -17,6 +17,7 @@ library would have parsed, and `emuredis.scripting` into a Lua value.
 | ``list``            | array                | array                    |
 | ``Map``             | flat array           | map                      |
 | ``Pairs``           | flat array           | array of 2-element arrays|
+| ``PairMap``         | array of 2-element arrays | map                 |
 | ``Set``             | array                | set                      |
 | ``Push``            | array                | push                     |
 | ``Verbatim``        | bulk string          | verbatim string          |
@@ -42,6 +43,7 @@ __all__ = [
     "Frames",
     "Map",
     "NullArray",
+    "PairMap",
     "Pairs",
     "Push",
     "Reply",
@@ -68,6 +70,12 @@ class Map(list):  # type: ignore[type-arg]
 
 class Pairs(list):  # type: ignore[type-arg]
     """Members and companions in turn, nested by two only in RESP3 (ZRANGE WITHSCORES)."""
+
+    __slots__ = ()
+
+
+class PairMap(list):  # type: ignore[type-arg]
+    """Keys and values in turn, nested by two in RESP2 and a map in RESP3 (XREAD)."""
 
     __slots__ = ()
 

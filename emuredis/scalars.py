@@ -52,7 +52,7 @@ def parse_int(text: bytes) -> int | None:
     """The signed 64-bit integer written by ``text``, or None. Only the canonical form counts."""
     if text.isdigit():
         if len(text) < 19:
-            return int(text) if text[0] != 48 or len(text) == 1 else None
+            return int(text) if text >= b"1" or text == b"0" else None
         if len(text) > 19 or text[0] == 48:
             return None
         number = int(text)
@@ -116,7 +116,7 @@ def parse_bound(text: bytes) -> tuple[float, bool] | None:
 # -- doubles: writing --------------------------------------------------------------------------
 
 _EXACT_LIMIT = float(1 << 62)
-_TENS = [10**power for power in range(400)]
+_TENS: list[int] = [10**power for power in range(400)]
 _HALF = 1 << 63
 _TWO_64 = float(1 << 64)
 _MIN_NORMAL = 2.2250738585072014e-308
@@ -140,10 +140,29 @@ def format_double(number: float) -> bytes:
 @lru_cache(maxsize=8192)
 def _format_fraction(number: float) -> bytes:
     """`format_double` for what is neither a moderate integer nor special."""
-    digits, power = _grisu_digits(abs(number))
+    text = repr(number)
+    if len(text) < 18 and "e" not in text and _is_plain(number, len(text) - text.index(".") - 1):
+        return text.encode()
+    digits, power = _grisu_digits(abs(number), text)
     if number < 0:
         return b"-" + _place_digits(digits, power, 17).encode()
     return _place_digits(digits, power, 18).encode()
+
+
+def _is_plain(number: float, decimals: int) -> bool:
+    """Whether the server surely prints what `repr` does, ``decimals`` digits after the point: most short numbers.
+
+    Grisu2 errs by less than 3 units where half of the double's interval has at least 512, and two decimals with
+    that many places are at least 200 apart. So it finds the digits of `repr` if what that rounded away is clear of
+    the interval's end and of half the distance to the next decimal.
+    """
+    if decimals > 6 and not 0.001 <= abs(number) < 10000.0:
+        return False  # `_place_digits` may choose the scientific form
+    numerator, denominator = number.as_integer_ratio()
+    tens = _TENS[decimals]
+    rest = numerator * tens & (denominator - 1)  # the denominator is a power of two
+    rest = min(rest, denominator - rest)
+    return rest <= 0.4 * denominator and rest <= 0.48 * math.ulp(number) * denominator * tens
 
 
 def format_double_17(number: float) -> bytes:
@@ -168,13 +187,13 @@ def _place_digits(digits: str, power: int, most: int) -> str:
     return f"{head}e{exponent:+d}"
 
 
-def _grisu_digits(number: float) -> tuple[str, int]:
+def _grisu_digits(number: float, text: str) -> tuple[str, int]:
     """Digits and the power of ten of the last one, as Grisu2 finds them for a positive finite double.
 
     Grisu2 scales the interval of decimals that read back as ``number`` by a cached power of ten with
     64-bit rounding, narrows it by one unit at both ends, and stops at the first digit that falls in.
     It can stop no earlier than the shortest text does, so the search starts at the last digit of
-    `repr` and goes one digit finer while that misses the narrowed interval.
+    ``text``, its `repr`, and goes one digit finer while that misses the narrowed interval.
     """
     mantissa, exponent = math.frexp(number)
     factor, scale, power = _scaling(exponent)
@@ -187,7 +206,7 @@ def _grisu_digits(number: float) -> tuple[str, int]:
     upper = ((middle + gap) * factor + _HALF >> 64) - 1
     delta = upper - ((middle - gap_below) * factor + _HALF >> 64) - 1
     above = upper - (middle * factor + _HALF >> 64)
-    kappa = _last_digit(repr(number)) - power
+    kappa = _last_digit(text) - power
     while True:
         if kappa >= 0:
             unit = _TENS[kappa] << scale

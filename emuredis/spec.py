@@ -1,13 +1,14 @@
 """One declaration per command; everything the server says about a command derives from it.
 
-    @command("LMOVE source:key destination:key LEFT|RIGHT LEFT|RIGHT", "write denyoom",
+    @command("LMOVE source:key destination:key wherefrom=(LEFT|RIGHT) whereto=(LEFT|RIGHT)", "write denyoom",
              keys="RW access delete @1, RW insert @2", group="list", since="6.2.0", complexity="O(1)")
     def lmove(ctx, argv): "Pops an element from one list and pushes it to another."
 
 *Syntax*: the words of the command's page. Capitals are literal tokens, ``name`` or ``name:type`` an
 argument (type ``string`` unless given: key, integer, double, pattern, unix-time; an argument called
 ``key`` is a key), ``[...]`` optional, ``a|b`` one of several, ``(a b)`` a group, a trailing ``...``
-repeats what it follows. A second word in capitals that stands alone makes a subcommand.
+repeats what it follows. ``condition=[NX|XX]`` gives what is in brackets the server's name for it; a single
+argument in there is still shown under its own. A second word in capitals that stands alone makes a subcommand.
 
 *Keys*: one specification per comma: the server's flag words, then ``@`` and the place:
 ``@1`` one key, ``@1..-1`` a range, ``@1..-1/2`` every second, ``@2#`` a count at 2 followed by the keys,
@@ -70,6 +71,8 @@ class Argument:
     token: str | None = None
     optional: bool = False
     multiple: bool = False
+    multiple_token: bool = False  # each repetition has the token in front
+    display: str = ""  # how it is shown, where that is not the name
     children: list[Argument] = field(default_factory=list)
 
 
@@ -85,37 +88,6 @@ class KeySpec:
     last: int = 0
     step: int = 1
     limit: int = 0
-
-    def find(self, argv: list[bytes]) -> list[int]:
-        """The positions of the keys in ``argv`` (which includes the command's name).
-
-        Raises ValueError when the arguments do not have the shape this specification needs.
-        """
-        first = self.index
-        if self.keyword is not None:
-            word = self.keyword.lower().encode()
-            for first in range(self.startfrom, len(argv)):
-                if argv[first].lower() == word:
-                    break
-            else:
-                return []
-            first += 1
-        if self.kind == "unknown":
-            return []
-        if self.kind == "keynum":
-            if first >= len(argv):
-                raise ValueError("no count of keys")
-            count = int(argv[first])
-            last = first + count * self.step
-            if count < 0 or last >= len(argv) + (count == 0):
-                raise ValueError("bad count of keys")
-            return list(range(first + 1, last + 1, self.step))
-        if first >= len(argv):
-            return []
-        last = first + self.last if self.last >= 0 else len(argv) + self.last
-        if self.limit > 1:
-            last = first + (len(argv) - first) // self.limit - 1
-        return list(range(first, min(last, len(argv) - 1) + 1, self.step))
 
 
 class Command:
@@ -179,10 +151,6 @@ class Command:
         words.add("fast" if "fast" in flags else "slow")
         return [word for word in ACL_ORDER if word in words]
 
-    def key_positions(self, argv: list[bytes]) -> list[int]:
-        """Positions of every key in ``argv``, in order; ValueError as `KeySpec.find`."""
-        return [at for spec in self.key_specs for at in spec.find(argv)]
-
 
 class Table(dict[Any, Command]):
     """Commands by name, in upper and lower case as bytes; mixed case costs one more look-up."""
@@ -210,7 +178,7 @@ class Table(dict[Any, Command]):
         for cmd in self.commands():
             out.append(cmd)
             if cmd.subs:
-                out += [sub for key, sub in cmd.subs.items() if key.islower() or not key.isupper()]
+                out += dict.fromkeys(cmd.subs.values())
         return out
 
 
@@ -336,7 +304,9 @@ def _sequence(tokens: list[str], at: int, end: str) -> tuple[list[Argument], int
             alternatives[-1].append(left)
             continue
         if word == "...":
-            alternatives[-1][-1].multiple = True
+            repeated = alternatives[-1][-1]
+            repeated.multiple = True
+            repeated.multiple_token = repeated.token is not None and tokens[at - 1] == ")"
             at += 1
             continue
         arg, at = _item(tokens, at)
@@ -364,7 +334,13 @@ def _item(tokens: list[str], at: int) -> tuple[Argument, int]:
         arg = _one(items)
         arg.optional |= word == "["
         return arg, at + 1
+    if word[-1] == "=":
+        arg, at = _item(tokens, at + 1)
+        if not arg.children and arg.type != "pure-token":
+            arg.display = arg.name
+        arg.name = word[:-1]
+        return arg, at
     if not any(c.islower() for c in word):
         return Argument(word.lower(), "pure-token", token=word), at + 1
-    name, _, kind = word.partition(":")
-    return Argument(name, kind or ("key" if name == "key" else "string")), at + 1
+    name, colon, kind = word.rpartition(":")
+    return (Argument(name, kind) if colon else Argument(word, "key" if word == "key" else "string")), at + 1

@@ -19,7 +19,7 @@ from emuredis.engine.engine import Engine
 from emuredis.engine.waiting import Waiter
 from emuredis.errors import WaitForever
 
-__all__ = ["PATIENCE", "forever", "wait"]
+__all__ = ["LOOK", "NAP", "NAP_SUBSCRIBER", "PATIENCE", "forever", "next_instant", "wait"]
 
 #: Real seconds that a wait on a manual clock stays patient while other threads could still end it.
 PATIENCE = 30.0
@@ -72,7 +72,7 @@ def _wait_manual(engine: Engine, event: threading.Event, seconds: float | None, 
                 if end is not None and clock.now_ns() >= end:
                     return False
                 if not engine.threads.others_running():
-                    target = _next_instant(engine, end, keys_wake)
+                    target = next_instant(engine, end, keys_wake)
                     if clock.autojump and target is not None:
                         clock.move_to(target)
                         continue
@@ -88,8 +88,11 @@ def _wait_manual(engine: Engine, event: threading.Event, seconds: float | None, 
     return True
 
 
-def _next_instant(engine: Engine, end: int | None, keys_wake: bool) -> int | None:
-    """Where the clock may jump to: something happens there that can end a wait."""
+def next_instant(engine: Engine, end: int | None, keys_wake: bool) -> int | None:
+    """Where a manual clock may jump to because something happens there that can end a wait; None: it is in vain.
+
+    ``end``: when the wait is over by itself, if ever; ``keys_wake`` as for `wait`.
+    """
     due = engine.next_due_ns()
     if due is not None and not keys_wake and end is None and engine.waiting.next_due_ns() is None:
         return None

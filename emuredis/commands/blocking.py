@@ -95,14 +95,15 @@ def _take_zset(ctx: Session, keys: list[bytes], least: bool, count: int) -> Repl
 # -- lists -------------------------------------------------------------------------------------
 
 
-@command("LMPOP numkeys:integer key... LEFT|RIGHT [COUNT count:integer]", "write movablekeys",
+@command("LMPOP numkeys:integer key... where=(LEFT|RIGHT) [COUNT count:integer]", "write movablekeys",
          keys="RW access delete @1#", group="list", since="7.0.0", complexity=_FIRST_MANY)  # fmt: skip
 def lmpop(ctx: Session, argv: list[bytes]) -> Reply:
     """Takes elements from the first of several lists that has some."""
     return _take_list(ctx, *_parse_many(argv, 1, _SIDES)) or NULL_ARRAY
 
 
-@command("BLMPOP timeout:double numkeys:integer key... LEFT|RIGHT [COUNT count:integer]", "write blocking movablekeys",
+@command("BLMPOP timeout:double numkeys:integer key... where=(LEFT|RIGHT) [COUNT count:integer]",
+         "write blocking movablekeys",
          keys="RW access delete @2#", group="list", since="7.0.0", complexity=_FIRST_MANY)  # fmt: skip
 def blmpop(ctx: Session, argv: list[bytes]) -> Reply:
     """Takes elements from the first of several lists that has some, waiting for one."""
@@ -144,7 +145,8 @@ def _move(ctx: Session, argv: list[bytes], from_left: bool, to_left: bool, wait:
     return element
 
 
-@command("BLMOVE source:key destination:key LEFT|RIGHT LEFT|RIGHT timeout:double", "write denyoom blocking",
+@command("BLMOVE source:key destination:key wherefrom=(LEFT|RIGHT) whereto=(LEFT|RIGHT) timeout:double",
+         "write denyoom blocking",
          keys="RW access delete @1, RW insert @2", group="list", since="6.2.0", complexity="O(1)")  # fmt: skip
 def blmove(ctx: Session, argv: list[bytes]) -> Reply:
     """Takes an element from an end of one list to an end of another, waiting for it."""
@@ -162,14 +164,15 @@ def brpoplpush(ctx: Session, argv: list[bytes]) -> Reply:
 # -- sorted sets -------------------------------------------------------------------------------
 
 
-@command("ZMPOP numkeys:integer key... MIN|MAX [COUNT count:integer]", "write movablekeys",
+@command("ZMPOP numkeys:integer key... where=(MIN|MAX) [COUNT count:integer]", "write movablekeys",
          keys="RW access delete @1#", group="sorted-set", since="7.0.0", complexity=_FIRST_MANY)  # fmt: skip
 def zmpop(ctx: Session, argv: list[bytes]) -> Reply:
     """Takes members from the first of several sorted sets that has some."""
     return _take_zset(ctx, *_parse_many(argv, 1, _ENDS)) or NULL_ARRAY
 
 
-@command("BZMPOP timeout:double numkeys:integer key... MIN|MAX [COUNT count:integer]", "write blocking movablekeys",
+@command("BZMPOP timeout:double numkeys:integer key... where=(MIN|MAX) [COUNT count:integer]",
+         "write blocking movablekeys",
          keys="RW access delete @2#", group="sorted-set", since="7.0.0", complexity=_FIRST_MANY)  # fmt: skip
 def bzmpop(ctx: Session, argv: list[bytes]) -> Reply:
     """Takes members from the first of several sorted sets that has some, waiting for one."""

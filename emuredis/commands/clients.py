@@ -62,8 +62,8 @@ def client_getname(ctx: Session, argv: list[bytes]) -> Reply:
     return ctx.name or None
 
 
-@command("CLIENT SETINFO (LIB-NAME libname|LIB-VER libver)", "noscript loading stale allow_busy", group="connection",
-         since="7.2.0", complexity="O(1)", arity=4,
+@command("CLIENT SETINFO attr=(LIB-NAME libname|LIB-VER libver)", "noscript loading stale allow_busy",
+         group="connection", since="7.2.0", complexity="O(1)", arity=4,
          tips="request_policy:all_nodes response_policy:all_succeeded")  # fmt: skip
 def client_setinfo(ctx: Session, argv: list[bytes]) -> Reply:
     """Tells which client library this is."""
@@ -87,7 +87,7 @@ def client_info(ctx: Session, argv: list[bytes]) -> Reply:
     return Verbatim(_line(ctx, ctx) + b"\n")
 
 
-@command("CLIENT REPLY ON|OFF|SKIP", "noscript loading stale no_multi allow_busy", group="connection",
+@command("CLIENT REPLY action=(ON|OFF|SKIP)", "noscript loading stale no_multi allow_busy", group="connection",
          since="3.2.0", complexity="O(1)")  # fmt: skip
 def client_reply(ctx: Session, argv: list[bytes]) -> Reply:
     """Switches replies on or off, or skips the next one."""
@@ -114,15 +114,15 @@ def _switch(argv: list[bytes]) -> bool:
     return mode == b"ON"
 
 
-@command("CLIENT NO-EVICT ON|OFF", "admin noscript loading stale allow_busy", group="connection", since="7.0.0",
-         complexity="O(1)")  # fmt: skip
+@command("CLIENT NO-EVICT enabled=(ON|OFF)", "admin noscript loading stale allow_busy", group="connection",
+         since="7.0.0", complexity="O(1)")  # fmt: skip
 def client_no_evict(ctx: Session, argv: list[bytes]) -> Reply:
     """Keeps this connection when clients are evicted for memory (none ever is here)."""
     ctx.no_evict = _switch(argv)
     return OK
 
 
-@command("CLIENT NO-TOUCH ON|OFF", "noscript loading stale allow_busy", group="connection", since="7.2.0",
+@command("CLIENT NO-TOUCH enabled=(ON|OFF)", "noscript loading stale allow_busy", group="connection", since="7.2.0",
          complexity="O(1)")  # fmt: skip
 def client_no_touch(ctx: Session, argv: list[bytes]) -> Reply:
     """Keeps this connection's reads from counting as accesses of a key."""
@@ -135,14 +135,14 @@ def client_no_touch(ctx: Session, argv: list[bytes]) -> Reply:
 def client_capa(ctx: Session, argv: list[bytes]) -> Reply:
     """Claims what this client can do; unknown capabilities are ignored, as by the server."""
     if any(word.lower() == b"redirect" for word in argv[2:]):
-        ctx.extra["capa"] = b"r"
+        ctx.capa = b"r"
     return OK
 
 
 # -- client-side caching, which nobody has -----------------------------------------------------
 
 
-@command("CLIENT CACHING YES|NO", "noscript loading stale allow_busy", group="connection", since="6.0.0",
+@command("CLIENT CACHING mode=(YES|NO)", "noscript loading stale allow_busy", group="connection", since="6.0.0",
          complexity="O(1)")  # fmt: skip
 def client_caching(ctx: Session, argv: list[bytes]) -> Reply:
     """Says whether to track the keys of the next command."""
@@ -163,8 +163,8 @@ def client_getredir(ctx: Session, argv: list[bytes]) -> Reply:
     return -1
 
 
-@command("CLIENT TRACKING ON|OFF [REDIRECT client-id:integer] [(PREFIX prefix)...] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
-         "noscript loading stale", group="connection", since="6.0.0",
+@command("CLIENT TRACKING status=(ON|OFF) [REDIRECT client-id:integer] [(PREFIX prefix)...] [BCAST] [OPTIN] "
+         "[OPTOUT] [NOLOOP]", "noscript loading stale", group="connection", since="6.0.0",
          complexity="O(1), more with some options")  # fmt: skip
 def client_tracking(ctx: Session, argv: list[bytes]) -> Reply:
     """Switches the tracking of keys for client-side caching."""
@@ -184,7 +184,7 @@ def client_trackinginfo(ctx: Session, argv: list[bytes]) -> Reply:
 
 
 @command(
-    "CLIENT IMPORT-SOURCE ON|OFF",
+    "CLIENT IMPORT-SOURCE enabled=(ON|OFF)",
     "noscript loading stale",
     group="connection",
     since="8.1.0",
@@ -199,17 +199,19 @@ def client_import_source(ctx: Session, argv: list[bytes]) -> Reply:
 
 # -- about others ------------------------------------------------------------------------------
 
+_LISTED = "NORMAL|MASTER|REPLICA|PUBSUB"
 _KINDS = "NORMAL|MASTER|PRIMARY|SLAVE|REPLICA|PUBSUB"
 _SYNTAX = (
-    "[ID client-id:integer...] [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME (YES|NO)] "
+    "[USER username] [ADDR addr=(ip:port:string)] [LADDR laddr=(ip:port:string)] [SKIPME skipme=(YES|NO)] "
     "[MAXAGE maxage:integer] [NAME name] [IDLE idle:integer] [FLAGS flags] [LIB-NAME lib-name] [LIB-VER lib-ver] "
-    "[DB db:integer] [CAPA capa] [IP ip] [NOT-TYPE ({kinds})] [NOT-ID not-client-id:integer...] "
-    "[NOT-USER not-username] [NOT-ADDR ip:port] [NOT-LADDR ip:port] [NOT-NAME not-name] [NOT-FLAGS not-flags] "
-    "[NOT-LIB-NAME not-lib-name] [NOT-LIB-VER not-lib-ver] [NOT-DB not-db:integer] [NOT-CAPA not-capa] [NOT-IP not-ip]"
+    "[DB db:integer] [CAPA capa] [IP ip] [NOT-TYPE not-client-type=({kinds})] [NOT-ID not-client-id:integer...] "
+    "[NOT-USER not-username] [NOT-ADDR not-addr=(ip:port:string)] [NOT-LADDR not-laddr=(ip:port:string)] "
+    "[NOT-NAME not-name] [NOT-FLAGS not-flags] [NOT-LIB-NAME not-lib-name] [NOT-LIB-VER not-lib-ver] "
+    "[NOT-DB not-db:integer] [NOT-CAPA not-capa] [NOT-IP not-ip]"
 )
 
 
-@command(f"CLIENT LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB)] {_SYNTAX.format(kinds='NORMAL|MASTER|REPLICA|PUBSUB')}",
+@command(f"CLIENT LIST [TYPE client-type=({_LISTED})] [ID client-id:integer...] {_SYNTAX.format(kinds=_LISTED)}",
          "admin noscript loading stale", group="connection", since="2.4.0",
          complexity="O(N), N being the number of connections", tips="nondeterministic_output")  # fmt: skip
 def client_list(ctx: Session, argv: list[bytes]) -> Reply:
@@ -223,7 +225,8 @@ def client_list(ctx: Session, argv: list[bytes]) -> Reply:
     return Verbatim(b"".join(lines))
 
 
-@command(f"CLIENT KILL (ip:port|([TYPE ({_KINDS})]|{_SYNTAX.format(kinds=_KINDS).replace('] [', ']|[')}...))",
+@command(f"CLIENT KILL filter=(old-format=(ip:port:string)|new-format=([ID client-id:integer...]|"
+         f"[TYPE client-type=({_KINDS})]|{_SYNTAX.format(kinds=_KINDS).replace('] [', ']|[')})...)",
          "admin noscript loading stale", group="connection", since="2.4.0", arity=-3,
          complexity="O(N), N being the number of connections")  # fmt: skip
 def client_kill(ctx: Session, argv: list[bytes]) -> Reply:
@@ -248,8 +251,8 @@ def _kill(ctx: Session, session: Session) -> None:
         session.on_close()
 
 
-@command("CLIENT UNBLOCK client-id:integer [TIMEOUT|ERROR]", "admin noscript loading stale", group="connection",
-         since="5.0.0", complexity="O(log N), N being the number of connections")  # fmt: skip
+@command("CLIENT UNBLOCK client-id:integer unblock-type=[TIMEOUT|ERROR]", "admin noscript loading stale",
+         group="connection", since="5.0.0", complexity="O(log N), N being the number of connections")  # fmt: skip
 def client_unblock(ctx: Session, argv: list[bytes]) -> Reply:
     """Ends the wait of a blocked connection, as at its time-out or with an error."""
     reason = argv[3].upper() if len(argv) > 3 else b"TIMEOUT"
@@ -263,7 +266,7 @@ def client_unblock(ctx: Session, argv: list[bytes]) -> Reply:
     return 1
 
 
-@command("CLIENT PAUSE timeout:integer [WRITE|ALL]", "admin noscript loading stale", group="connection",
+@command("CLIENT PAUSE timeout:integer mode=[WRITE|ALL]", "admin noscript loading stale", group="connection",
          since="3.0.0", complexity="O(1)")  # fmt: skip
 def client_pause(ctx: Session, argv: list[bytes]) -> Reply:
     """Holds back the commands of all connections for a while."""
@@ -304,28 +307,25 @@ def _flags(session: Session) -> bytes:
 def _line(ctx: Session, session: Session) -> bytes:
     """One line of CLIENT LIST. Buffers, which only a socket has, are told by the door that has them."""
     now = ctx.engine.keyspace.ns
-    net = session.extra.get("net", _NO_NET)
+    net = session.net
     queued = -1 if session.queue is None else len(session.queue)
     command_name = "NULL" if session.last_command is None else session.last_command.name
     fields: list[tuple[str, Any]] = [
-        ("id", session.id), ("addr", session.addr), ("laddr", session.laddr), ("fd", net.get("fd", -1)),
+        ("id", session.id), ("addr", session.addr), ("laddr", session.laddr), ("fd", net["fd"]),
         ("name", session.name), ("age", (now - session.born_ns) // _NS), ("idle", _idle(ctx, session)),
-        ("flags", _flags(session)), ("capa", session.extra.get("capa", b"")), ("db", session.db.index),
+        ("flags", _flags(session)), ("capa", session.capa), ("db", session.db.index),
         ("sub", len(session.channels)), ("psub", len(session.patterns)), ("ssub", len(session.shard_channels)),
         ("multi", queued), ("watch", len(session.watched)), ("qbuf", 0), ("qbuf-free", 0), ("argv-mem", 0),
         ("multi-mem", 0), ("rbs", 0), ("rbp", 0), ("obl", 0), ("oll", 0), ("omem", 0), ("tot-mem", 0),
         ("events", "r"), ("cmd", command_name), ("user", session.user), ("redir", -1),
         ("resp", session.protocol), ("lib-name", session.lib_name), ("lib-ver", session.lib_ver),
-        ("tot-net-in", net.get("in", 0)), ("tot-net-out", net.get("out", 0)),
+        ("tot-net-in", net["in"]), ("tot-net-out", net["out"]),
         ("tot-cmds", session.commands - (session is ctx)),
     ]  # fmt: skip
     return b" ".join(
         b"%b=%b" % (name.encode(), value if isinstance(value, bytes) else str(value).encode())
         for name, value in fields
     )
-
-
-_NO_NET: dict[str, int] = {}
 
 
 def _idle(ctx: Session, session: Session) -> int:
@@ -413,7 +413,7 @@ _FILTERS: dict[str, tuple[_Read, _Test]] = {
     "LIB-NAME": (_read_text, lambda ctx, s, value: bool(s.lib_name) and s.lib_name == value),
     "LIB-VER": (_read_text, lambda ctx, s, value: bool(s.lib_ver) and s.lib_ver == value),
     "DB": (_read_db, lambda ctx, s, value: s.db.index == value),
-    "CAPA": (_read_capa, lambda ctx, s, value: all(letter in s.extra.get("capa", b"") for letter in value)),
+    "CAPA": (_read_capa, lambda ctx, s, value: all(letter in s.capa for letter in value)),
     "IP": (_read_text, lambda ctx, s, value: _ip(s.addr) == value),
 }
 _AGES: dict[str, tuple[_Read, _Test]] = {

@@ -43,7 +43,7 @@ def echo(ctx: Session, argv: list[bytes]) -> Reply:
     return argv[1]
 
 
-@command("HELLO [protover:integer [AUTH (username password)] [SETNAME clientname]]",
+@command("HELLO arguments=[protover:integer [AUTH auth=(username password)] [SETNAME clientname]]",
          "noscript loading stale fast no_auth allow_busy", group="connection", since="6.0.0",
          complexity="O(1)")  # fmt: skip
 def hello(ctx: Session, argv: list[bytes]) -> Reply:

@@ -145,28 +145,28 @@ def _expire(ctx: Session, argv: list[bytes], seconds: bool, base: int, name: str
     return 1
 
 
-@command("EXPIRE key seconds:integer [NX|XX|GT|LT]", "write fast", keys="RW update @1", group="generic",
+@command("EXPIRE key seconds:integer condition=[NX|XX|GT|LT]", "write fast", keys="RW update @1", group="generic",
          since="1.0.0", complexity="O(1)")  # fmt: skip
 def expire(ctx: Session, argv: list[bytes]) -> Reply:
     """Gives a key a time to live in seconds."""
     return _expire(ctx, argv, True, ctx.now, "expire")
 
 
-@command("PEXPIRE key milliseconds:integer [NX|XX|GT|LT]", "write fast", keys="RW update @1", group="generic",
+@command("PEXPIRE key milliseconds:integer condition=[NX|XX|GT|LT]", "write fast", keys="RW update @1", group="generic",
          since="2.6.0", complexity="O(1)")  # fmt: skip
 def pexpire(ctx: Session, argv: list[bytes]) -> Reply:
     """Gives a key a time to live in milliseconds."""
     return _expire(ctx, argv, False, ctx.now, "pexpire")
 
 
-@command("EXPIREAT key unix-time-seconds:unix-time [NX|XX|GT|LT]", "write fast", keys="RW update @1",
+@command("EXPIREAT key unix-time-seconds:unix-time condition=[NX|XX|GT|LT]", "write fast", keys="RW update @1",
          group="generic", since="1.2.0", complexity="O(1)")  # fmt: skip
 def expireat(ctx: Session, argv: list[bytes]) -> Reply:
     """Gives a key the instant, in seconds since 1970, at which it expires."""
     return _expire(ctx, argv, True, 0, "expireat")
 
 
-@command("PEXPIREAT key unix-time-milliseconds:unix-time [NX|XX|GT|LT]", "write fast", keys="RW update @1",
+@command("PEXPIREAT key unix-time-milliseconds:unix-time condition=[NX|XX|GT|LT]", "write fast", keys="RW update @1",
          group="generic", since="2.6.0", complexity="O(1)")  # fmt: skip
 def pexpireat(ctx: Session, argv: list[bytes]) -> Reply:
     """Gives a key the instant, in milliseconds since 1970, at which it expires."""

@@ -221,7 +221,7 @@ def _check_flush(argv: list[bytes]) -> None:
         raise errors.syntax()
 
 
-@command("FLUSHDB [ASYNC|SYNC]", "write", group="server", since="1.0.0", acl="keyspace dangerous",
+@command("FLUSHDB flush-type=[ASYNC|SYNC]", "write", group="server", since="1.0.0", acl="keyspace dangerous",
          complexity="O(N), N being the number of keys in the database",
          tips="request_policy:all_shards response_policy:all_succeeded")  # fmt: skip
 def flushdb(ctx: Session, argv: list[bytes]) -> Reply:
@@ -233,7 +233,7 @@ def flushdb(ctx: Session, argv: list[bytes]) -> Reply:
     return OK
 
 
-@command("FLUSHALL [ASYNC|SYNC]", "write", group="server", since="1.0.0", acl="keyspace dangerous",
+@command("FLUSHALL flush-type=[ASYNC|SYNC]", "write", group="server", since="1.0.0", acl="keyspace dangerous",
          complexity="O(N), N being the number of keys in all databases",
          tips="request_policy:all_shards response_policy:all_succeeded")  # fmt: skip
 def flushall(ctx: Session, argv: list[bytes]) -> Reply:

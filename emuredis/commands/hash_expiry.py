@@ -88,7 +88,7 @@ def _hexpire(ctx: Session, argv: list[bytes], seconds: bool, base: int, name: st
     return results
 
 
-@command("HEXPIRE key seconds:integer [NX|XX|GT|LT] FIELDS (numfields:integer field...)", "write fast",
+@command("HEXPIRE key seconds:integer condition=[NX|XX|GT|LT] FIELDS fields=(numfields:integer field...)", "write fast",
          keys="RW update @1", group="hash", since="9.0.0", complexity="O(N), N being the number of fields",
          arity=-6)  # fmt: skip
 def hexpire(ctx: Session, argv: list[bytes]) -> Reply:
@@ -96,7 +96,8 @@ def hexpire(ctx: Session, argv: list[bytes]) -> Reply:
     return _hexpire(ctx, argv, True, ctx.now, "hexpire")
 
 
-@command("HPEXPIRE key milliseconds:integer [NX|XX|GT|LT] FIELDS (numfields:integer field...)", "write fast",
+@command("HPEXPIRE key milliseconds:integer condition=[NX|XX|GT|LT] FIELDS fields=(numfields:integer field...)",
+         "write fast",
          keys="RW update @1", group="hash", since="9.0.0", complexity="O(N), N being the number of fields",
          arity=-6)  # fmt: skip
 def hpexpire(ctx: Session, argv: list[bytes]) -> Reply:
@@ -104,7 +105,7 @@ def hpexpire(ctx: Session, argv: list[bytes]) -> Reply:
     return _hexpire(ctx, argv, False, ctx.now, "hpexpire")
 
 
-@command("HEXPIREAT key unix-time-seconds:integer [NX|XX|GT|LT] FIELDS (numfields:integer field...)",
+@command("HEXPIREAT key unix-time-seconds:integer condition=[NX|XX|GT|LT] FIELDS fields=(numfields:integer field...)",
          "write fast", keys="RW update @1", group="hash", since="9.0.0",
          complexity="O(N), N being the number of fields", arity=-6)  # fmt: skip
 def hexpireat(ctx: Session, argv: list[bytes]) -> Reply:
@@ -112,7 +113,8 @@ def hexpireat(ctx: Session, argv: list[bytes]) -> Reply:
     return _hexpire(ctx, argv, True, 0, "hexpireat")
 
 
-@command("HPEXPIREAT key unix-time-milliseconds:integer [NX|XX|GT|LT] FIELDS (numfields:integer field...)",
+@command("HPEXPIREAT key unix-time-milliseconds:integer condition=[NX|XX|GT|LT] FIELDS fields=(numfields:integer "
+         "field...)",
          "write fast", keys="RW update @1", group="hash", since="9.0.0",
          complexity="O(N), N being the number of fields", arity=-6)  # fmt: skip
 def hpexpireat(ctx: Session, argv: list[bytes]) -> Reply:
@@ -120,7 +122,7 @@ def hpexpireat(ctx: Session, argv: list[bytes]) -> Reply:
     return _hexpire(ctx, argv, False, 0, "hpexpireat")
 
 
-@command("HPERSIST key FIELDS (numfields:integer field...)", "write fast", keys="RW update @1", group="hash",
+@command("HPERSIST key FIELDS fields=(numfields:integer field...)", "write fast", keys="RW update @1", group="hash",
          since="9.0.0", complexity="O(N), N being the number of fields", arity=-5)  # fmt: skip
 def hpersist(ctx: Session, argv: list[bytes]) -> Reply:
     """Takes the times to live of fields away."""
@@ -156,7 +158,7 @@ def _look(ctx: Session, argv: list[bytes], tell: Callable[[int], int]) -> Reply:
     return results
 
 
-@command("HTTL key FIELDS (numfields:integer field...)", "readonly fast", keys="RO access @1", group="hash",
+@command("HTTL key FIELDS fields=(numfields:integer field...)", "readonly fast", keys="RO access @1", group="hash",
          since="9.0.0", complexity="O(N), N being the number of fields", arity=-5)  # fmt: skip
 def httl(ctx: Session, argv: list[bytes]) -> Reply:
     """Tells how many seconds fields have to live, rounded to the nearest."""
@@ -164,7 +166,7 @@ def httl(ctx: Session, argv: list[bytes]) -> Reply:
     return _look(ctx, argv, lambda deadline: (deadline - now + 500) // 1000)
 
 
-@command("HPTTL key FIELDS (numfields:integer field...)", "readonly fast", keys="RO access @1", group="hash",
+@command("HPTTL key FIELDS fields=(numfields:integer field...)", "readonly fast", keys="RO access @1", group="hash",
          since="9.0.0", complexity="O(N), N being the number of fields", arity=-5)  # fmt: skip
 def hpttl(ctx: Session, argv: list[bytes]) -> Reply:
     """Tells how many milliseconds fields have to live."""
@@ -172,14 +174,15 @@ def hpttl(ctx: Session, argv: list[bytes]) -> Reply:
     return _look(ctx, argv, lambda deadline: deadline - now)
 
 
-@command("HEXPIRETIME key FIELDS (numfields:integer field...)", "readonly fast", keys="RO access @1", group="hash",
+@command("HEXPIRETIME key FIELDS fields=(numfields:integer field...)", "readonly fast", keys="RO access @1",
+         group="hash",
          since="9.0.0", complexity="O(N), N being the number of fields", arity=-5)  # fmt: skip
 def hexpiretime(ctx: Session, argv: list[bytes]) -> Reply:
     """Tells when fields expire, in seconds since 1970, rounded to the nearest."""
     return _look(ctx, argv, lambda deadline: (deadline + 500) // 1000)
 
 
-@command("HPEXPIRETIME key FIELDS (numfields:integer field...)", "readonly fast", keys="RO access @1",
+@command("HPEXPIRETIME key FIELDS fields=(numfields:integer field...)", "readonly fast", keys="RO access @1",
          group="hash", since="9.0.0", complexity="O(N), N being the number of fields", arity=-5)  # fmt: skip
 def hpexpiretime(ctx: Session, argv: list[bytes]) -> Reply:
     """Tells when fields expire, in milliseconds since 1970."""
@@ -192,8 +195,8 @@ _HGETEX_WORDS = frozenset((b"EX", b"PX", b"EXAT", b"PXAT", b"PERSIST"))
 _HSETEX_WORDS = frozenset((b"NX", b"XX", b"FNX", b"FXX", b"EX", b"PX", b"EXAT", b"PXAT", b"KEEPTTL"))
 
 
-@command("HGETEX key [EX seconds:integer|PX milliseconds:integer|EXAT unix-time-seconds:unix-time|"
-         "PXAT unix-time-milliseconds:unix-time|PERSIST] FIELDS (numfields:integer field...)", "write fast",
+@command("HGETEX key expiration=[EX seconds:integer|PX milliseconds:integer|EXAT unix-time-seconds:unix-time|"
+         "PXAT unix-time-milliseconds:unix-time|PERSIST] FIELDS fields=(numfields:integer field...)", "write fast",
          keys="RW access update @1", group="hash", since="9.0.0",
          complexity="O(N), N being the number of fields", arity=-5)  # fmt: skip
 def hgetex(ctx: Session, argv: list[bytes]) -> Reply:
@@ -221,9 +224,11 @@ def hgetex(ctx: Session, argv: list[bytes]) -> Reply:
     return values
 
 
-@command("HSETEX key [NX|XX] [FNX|FXX] [EX seconds:integer|PX milliseconds:integer|"
+@command("HSETEX key key-condition=[NX|XX] fields-condition=[FNX|FXX] expiration=[EX seconds:integer|PX "
+         "milliseconds:integer|"
          "EXAT unix-time-seconds:unix-time|PXAT unix-time-milliseconds:unix-time|KEEPTTL] "
-         "FIELDS (numfields:integer (field value)...)", "write denyoom fast", keys="RW insert @1", group="hash",
+         "FIELDS fields=(numfields:integer data=(field value)...)", "write denyoom fast", keys="RW insert @1",
+         group="hash",
          since="9.0.0", complexity="O(N), N being the number of fields", arity=-6)  # fmt: skip
 def hsetex(ctx: Session, argv: list[bytes]) -> Reply:
     """Sets fields and their times to live, all or none; 1 if they were set."""
@@ -270,7 +275,7 @@ def _hset_expired(ctx: Session, key: bytes, value: Hash, fields: list[bytes]) ->
         announce(key, GENERIC, b"del")
 
 
-@command("HGETDEL key FIELDS (numfields:integer field...)", "write fast", keys="RW access delete @1",
+@command("HGETDEL key FIELDS fields=(numfields:integer field...)", "write fast", keys="RW access delete @1",
          group="hash", since="9.1.0", complexity="O(N), N being the number of fields", arity=-5)  # fmt: skip
 def hgetdel(ctx: Session, argv: list[bytes]) -> Reply:
     """Reads fields and deletes them."""

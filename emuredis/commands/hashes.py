@@ -35,7 +35,7 @@ _MOST_CHOICES = 1 << 24
 # -- setting -----------------------------------------------------------------------------------
 
 
-@command("HSET key (field value)...", "write denyoom fast", keys="RW update @1", group="hash", since="2.0.0",
+@command("HSET key data=(field value)...", "write denyoom fast", keys="RW update @1", group="hash", since="2.0.0",
          complexity="O(N), N being the number of fields set")  # fmt: skip
 def hset(ctx: Session, argv: list[bytes]) -> Reply:
     """Sets fields of a hash; how many are new."""
@@ -51,7 +51,7 @@ def hset(ctx: Session, argv: list[bytes]) -> Reply:
     return created
 
 
-@command("HMSET key (field value)...", "write denyoom fast", keys="RW update @1", group="hash", since="2.0.0",
+@command("HMSET key data=(field value)...", "write denyoom fast", keys="RW update @1", group="hash", since="2.0.0",
          complexity="O(N), N being the number of fields set")  # fmt: skip
 def hmset(ctx: Session, argv: list[bytes]) -> Reply:
     """Sets fields of a hash; HSET does the same and tells how many are new."""
@@ -169,7 +169,7 @@ def hexists(ctx: Session, argv: list[bytes]) -> Reply:
     return 1 if value is not None and argv[2] in value.fields else 0
 
 
-@command("HRANDFIELD key [count:integer [WITHVALUES]]", "readonly", keys="RO access @1", group="hash",
+@command("HRANDFIELD key options=[count:integer [WITHVALUES]]", "readonly", keys="RO access @1", group="hash",
          since="6.2.0", complexity="O(N), N being the number of fields returned",
          tips="nondeterministic_output")  # fmt: skip
 def hrandfield(ctx: Session, argv: list[bytes]) -> Reply:

@@ -5,7 +5,7 @@ Subcommands that the emulator refuses by name are listed too, as these are the t
 
 from __future__ import annotations
 
-__all__ = ["CLIENT", "COMMAND", "CONFIG", "DEBUG", "PUBSUB", "SCRIPT"]
+__all__ = ["CLIENT", "COMMAND", "CONFIG", "DEBUG", "PUBSUB", "SCRIPT", "XGROUP", "XINFO"]
 
 CLIENT = b"""\
 CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
@@ -329,6 +329,38 @@ LOAD <script>
     Load a script into the scripts cache without executing it.
 SHOW <sha1>
     Show a script from the scripts cache.
+HELP
+    Print this help.
+""".splitlines()
+
+XGROUP = b"""\
+XGROUP <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
+CREATE <key> <groupname> <id|$> [option]
+    Create a new consumer group. Options are:
+    * MKSTREAM
+      Create the empty stream if it does not exist.
+    * ENTRIESREAD entries_read
+      Set the group's entries_read counter (internal use).
+CREATECONSUMER <key> <groupname> <consumer>
+    Create a new consumer in the specified group.
+DELCONSUMER <key> <groupname> <consumer>
+    Remove the specified consumer.
+DESTROY <key> <groupname>
+    Remove the specified group.
+SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]
+    Set the current group ID and entries_read counter.
+HELP
+    Print this help.
+""".splitlines()
+
+XINFO = b"""\
+XINFO <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
+CONSUMERS <key> <groupname>
+    Show consumers of <groupname>.
+GROUPS <key>
+    Show the stream consumer groups.
+STREAM <key> [FULL [COUNT <count>]
+    Show information about the stream.
 HELP
     Print this help.
 """.splitlines()

@@ -62,7 +62,8 @@ def command_docs(ctx: Session, argv: list[bytes]) -> Reply:
     return Map([item for cmd in found if cmd is not None for item in (cmd.name.encode(), _docs(cmd))])
 
 
-@command("COMMAND LIST [FILTERBY (MODULE module-name|ACLCAT category|PATTERN pattern:pattern)]", "loading stale",
+@command("COMMAND LIST [FILTERBY filterby=(MODULE module-name|ACLCAT category|PATTERN pattern:pattern)]",
+         "loading stale",
          group="server", since="7.0.0", complexity="O(N), N being the number of commands", acl="connection",
          tips="nondeterministic_output_order")  # fmt: skip
 def command_list(ctx: Session, argv: list[bytes]) -> Reply:
@@ -211,7 +212,7 @@ def _arguments(arguments: list[Argument], specs: int, keys: list[int]) -> list[R
     for argument in arguments:
         one = Map([b"name", argument.name.encode(), b"type", argument.type.encode()])
         if not argument.children:
-            one += [b"display_text", argument.name.encode()]
+            one += [b"display_text", (argument.display or argument.name).encode()]
         if argument.type == "key" and specs:
             one += [b"key_spec_index", min(keys[0], specs - 1)]
             keys[0] += 1
@@ -219,7 +220,11 @@ def _arguments(arguments: list[Argument], specs: int, keys: list[int]) -> list[R
             one += [b"token", argument.token.encode()]
         flags = [
             word
-            for word, held in ((b"optional", argument.optional), (b"multiple", argument.multiple))
+            for word, held in (
+                (b"optional", argument.optional),
+                (b"multiple", argument.multiple),
+                (b"multiple_token", argument.multiple_token),
+            )
             if held
         ]
         if flags:

@@ -92,7 +92,8 @@ def rpushx(ctx: Session, argv: list[bytes]) -> Reply:
     return len(value)
 
 
-@command("LINSERT key BEFORE|AFTER pivot element", "write denyoom", keys="RW insert @1", group="list", since="2.2.0",
+@command("LINSERT key where=(BEFORE|AFTER) pivot element", "write denyoom", keys="RW insert @1", group="list",
+         since="2.2.0",
          complexity="O(N) in the distance of the pivot from the front")  # fmt: skip
 def linsert(ctx: Session, argv: list[bytes]) -> Reply:
     """Puts an element next to another one."""
@@ -348,7 +349,7 @@ def move(ctx: Session, source: bytes, destination: bytes, from_left: bool, to_le
     return element
 
 
-@command("LMOVE source:key destination:key LEFT|RIGHT LEFT|RIGHT", "write denyoom",
+@command("LMOVE source:key destination:key wherefrom=(LEFT|RIGHT) whereto=(LEFT|RIGHT)", "write denyoom",
          keys="RW access delete @1, RW insert @2", group="list", since="6.2.0", complexity="O(1)")  # fmt: skip
 def lmove(ctx: Session, argv: list[bytes]) -> Reply:
     """Takes an element from an end of one list to an end of another."""

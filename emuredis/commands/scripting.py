@@ -60,7 +60,7 @@ def evalsha_ro(ctx: Session, argv: list[bytes]) -> Reply:
 container("SCRIPT", "Looks after the cached Lua scripts.", group="scripting", since="2.6.0")
 
 
-@command("SCRIPT DEBUG YES|SYNC|NO [engine]", "noscript", group="scripting", since="3.2.0", complexity="O(1)",
+@command("SCRIPT DEBUG mode=(YES|SYNC|NO) [engine]", "noscript", group="scripting", since="3.2.0", complexity="O(1)",
          acl="scripting")  # fmt: skip
 def script_debug(ctx: Session, argv: list[bytes]) -> Reply:
     """Switches the debugger for this connection's scripts on or off."""
@@ -85,7 +85,7 @@ def script_exists(ctx: Session, argv: list[bytes]) -> Reply:
     return [1 if found is not None and found.exists(sha) else 0 for sha in argv[2:]]
 
 
-@command("SCRIPT FLUSH [ASYNC|SYNC]", "noscript stale", group="scripting", since="2.6.0",
+@command("SCRIPT FLUSH flush-type=[ASYNC|SYNC]", "noscript stale", group="scripting", since="2.6.0",
          complexity="O(N) with N being the number of scripts.", acl="scripting",
          tips="request_policy:all_nodes response_policy:all_succeeded")  # fmt: skip
 def script_flush(ctx: Session, argv: list[bytes]) -> Reply:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from emuredis import errors
 from emuredis.commands.help_texts import CONFIG, DEBUG
-from emuredis.engine.config import ALIASES, FIXED, IMMUTABLE, PARAMETERS, UNSUPPORTED, Parameter
+from emuredis.engine.config import ALIASES, FIXED, FREE, PARAMETERS, UNSUPPORTED, Parameter
 from emuredis.errors import ReplyError
 from emuredis.patterns import match
 from emuredis.replies import OK, Map, Reply, Status
@@ -68,7 +68,7 @@ def config_get(ctx: Session, argv: list[bytes]) -> Reply:
     return reply
 
 
-@command("CONFIG SET (parameter value)...", "admin noscript loading stale", group="server", since="2.0.0",
+@command("CONFIG SET data=(parameter value)...", "admin noscript loading stale", group="server", since="2.0.0",
          complexity="O(N), N being the number of parameters given",
          tips="request_policy:all_nodes response_policy:all_succeeded")  # fmt: skip
 def config_set(ctx: Session, argv: list[bytes]) -> Reply:
@@ -103,7 +103,7 @@ def _known(names: list[str]) -> dict[str, Parameter]:
             if lower in UNSUPPORTED:
                 raise errors.unsupported(f"CONFIG SET {lower}")
             raise ReplyError(f"ERR Unknown option or number of arguments for CONFIG SET - '{name}'")
-        if parameter.kind == IMMUTABLE:
+        if parameter.kind not in (FREE, FIXED):
             raise _refused(name, "can't set immutable config")
         if lower in parameters:
             raise _refused(name, "duplicate parameter")

@@ -130,8 +130,9 @@ def _sort(ctx: Session, argv: list[bytes], options: _Options) -> list[bytes | No
     return [_fetch(ctx.db, pattern, element) for element in elements for pattern in options.gets]
 
 
-@command("SORT key [BY pattern:pattern] [LIMIT (offset:integer count:integer)] [(GET pattern:pattern)...] "
-         "[ASC|DESC] [ALPHA] [STORE destination:key]", "write denyoom movablekeys",
+@command("SORT key [BY by-pattern=(pattern:pattern)] [LIMIT limit=(offset:integer count:integer)] [(GET "
+         "get-pattern=(pattern:pattern))...] "
+         "order=[ASC|DESC] sorting=[ALPHA] [STORE destination:key]", "write denyoom movablekeys",
          keys="RO access @1, RO access @?, OW update @?", group="generic", since="1.0.0",
          acl="set sortedset list dangerous",
          complexity="O(N+M*log(N)), N elements and M of them returned")  # fmt: skip
@@ -150,8 +151,9 @@ def sort(ctx: Session, argv: list[bytes]) -> Reply:
     return len(found)
 
 
-@command("SORT_RO key [BY pattern:pattern] [LIMIT (offset:integer count:integer)] [(GET pattern:pattern)...] "
-         "[ASC|DESC] [ALPHA]", "readonly movablekeys", keys="RO access @1, RO access @?", group="generic",
+@command("SORT_RO key [BY by-pattern=(pattern:pattern)] [LIMIT limit=(offset:integer count:integer)] [(GET "
+         "get-pattern=(pattern:pattern))...] "
+         "order=[ASC|DESC] sorting=[ALPHA]", "readonly movablekeys", keys="RO access @1, RO access @?", group="generic",
          since="7.0.0", acl="set sortedset list dangerous",
          complexity="O(N+M*log(N)), N elements and M of them returned")  # fmt: skip
 def sort_ro(ctx: Session, argv: list[bytes]) -> Reply:

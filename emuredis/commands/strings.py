@@ -86,7 +86,8 @@ def substr(ctx: Session, argv: list[bytes]) -> Reply:
 _SET_WORDS = frozenset((b"NX", b"XX", b"IFEQ", b"GET", b"EX", b"PX", b"EXAT", b"PXAT", b"KEEPTTL"))
 
 
-@command("SET key value [NX|XX|IFEQ comparison-value] [GET] [EX seconds:integer|PX milliseconds:integer|"
+@command("SET key value condition=[NX|XX|IFEQ comparison-value] [GET] expiration=[EX seconds:integer|PX "
+         "milliseconds:integer|"
          "EXAT unix-time-seconds:unix-time|PXAT unix-time-milliseconds:unix-time|KEEPTTL]", "write denyoom",
          keys="RW access update variable_flags @1", group="string", since="1.0.0", complexity="O(1)")  # fmt: skip
 def set_(ctx: Session, argv: list[bytes]) -> Reply:
@@ -166,7 +167,7 @@ def _set_for(ctx: Session, argv: list[bytes], expiry: bytes, name: str) -> Reply
     return OK
 
 
-@command("MSET (key value)...", "write denyoom", keys="OW update @1..-1/2", group="string", since="1.0.1",
+@command("MSET data=(key value)...", "write denyoom", keys="OW update @1..-1/2", group="string", since="1.0.1",
          complexity="O(N), N being the number of keys",
          tips="request_policy:multi_shard response_policy:all_succeeded")  # fmt: skip
 def mset(ctx: Session, argv: list[bytes]) -> Reply:
@@ -177,7 +178,7 @@ def mset(ctx: Session, argv: list[bytes]) -> Reply:
     return OK
 
 
-@command("MSETNX (key value)...", "write denyoom", keys="OW insert @1..-1/2", group="string", since="1.0.1",
+@command("MSETNX data=(key value)...", "write denyoom", keys="OW insert @1..-1/2", group="string", since="1.0.1",
          complexity="O(N), N being the number of keys")  # fmt: skip
 def msetnx(ctx: Session, argv: list[bytes]) -> Reply:
     """Sets several keys if none of them exists; 1 if they were set."""
@@ -199,7 +200,8 @@ def _set_all(ctx: Session, argv: list[bytes]) -> None:
 _MSETEX_WORDS = _SET_WORDS - {b"IFEQ", b"GET"}
 
 
-@command("MSETEX numkeys:integer (key value)... [NX|XX] [EX seconds:integer|PX milliseconds:integer|"
+@command("MSETEX numkeys:integer data=(key value)... condition=[NX|XX] expiration=[EX seconds:integer|PX "
+         "milliseconds:integer|"
          "EXAT unix-time-seconds:unix-time|PXAT unix-time-milliseconds:unix-time|KEEPTTL]",
          "write denyoom movablekeys", keys="OW update @1#/2", group="string", since="9.1.0",
          complexity="O(N), N being the number of keys",
@@ -262,7 +264,7 @@ def getdel(ctx: Session, argv: list[bytes]) -> Reply:
 _GETEX_WORDS = frozenset((b"EX", b"PX", b"EXAT", b"PXAT", b"PERSIST"))
 
 
-@command("GETEX key [EX seconds:integer|PX milliseconds:integer|EXAT unix-time-seconds:unix-time|"
+@command("GETEX key expiration=[EX seconds:integer|PX milliseconds:integer|EXAT unix-time-seconds:unix-time|"
          "PXAT unix-time-milliseconds:unix-time|PERSIST]", "write fast", keys="RW access update @1",
          group="string", since="6.2.0", complexity="O(1)")  # fmt: skip
 def getex(ctx: Session, argv: list[bytes]) -> Reply:
@@ -344,15 +346,19 @@ def setrange(ctx: Session, argv: list[bytes]) -> Reply:
 
 def _increase(ctx: Session, key: bytes, increment: int) -> int:
     db = ctx.db
-    old = db.write(key, bytes)
-    if old is not None:
+    old = db.data.get(key)
+    if old.__class__ is not bytes or db.keyspace.overdue:
+        old = db.write(key, bytes)
+    if old is None:
+        db.add(key, str(increment).encode())
+    else:
         number = parse_int(old)
         if number is None:
             raise errors.not_integer()
         increment += number
         if not LLONG_MIN <= increment <= LLONG_MAX:
             raise ReplyError("ERR increment or decrement would overflow")
-    db.update(key, b"%d" % increment)
+        db.data[key] = str(increment).encode()  # the key is there: this is all that `update` would do
     db.touch(key, STRING, b"incrby")
     return increment
 

@@ -34,7 +34,7 @@ Combine = Callable[[float, float], float]
 _UNION_COST = "O(N)+O(M*log(M)) with N the sum of the sizes and M the size of the result"
 _INTER_COST = "O(N*K)+O(M*log(M)) with N the size of the smallest of K inputs and M the size of the result"
 _DIFF_COST = "O(L+M*log(M)) with L the sum of the sizes and M the size of the result"
-_WEIGHTED = "[WEIGHTS weight:integer...] [AGGREGATE (SUM|MIN|MAX)]"
+_WEIGHTED = "[WEIGHTS weight:integer...] [AGGREGATE aggregate=(SUM|MIN|MAX)]"
 
 
 # -- combining ---------------------------------------------------------------------------------

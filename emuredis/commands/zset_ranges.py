@@ -146,7 +146,8 @@ def _reply(ctx: Session, key: bytes, wanted: _Range) -> Reply:
 # -- returning a range -------------------------------------------------------------------------
 
 
-@command("ZRANGE key start stop [BYSCORE|BYLEX] [REV] [LIMIT (offset:integer count:integer)] [WITHSCORES]", "readonly",
+@command("ZRANGE key start stop sortby=[BYSCORE|BYLEX] [REV] [LIMIT limit=(offset:integer count:integer)] "
+         "[WITHSCORES]", "readonly",
          keys="RO access @1", group="sorted-set", since="1.2.0", complexity=_COST)  # fmt: skip
 def zrange(ctx: Session, argv: list[bytes]) -> Reply:
     """Returns the members in a range of ranks, scores or names."""
@@ -162,7 +163,8 @@ def zrange(ctx: Session, argv: list[bytes]) -> Reply:
     return _reply(ctx, argv[1], _parse(argv, 2, _Range(RANK, False), True))
 
 
-@command("ZRANGESTORE dst:key src:key min max [BYSCORE|BYLEX] [REV] [LIMIT (offset:integer count:integer)]",
+@command("ZRANGESTORE dst:key src:key min max sortby=[BYSCORE|BYLEX] [REV] [LIMIT limit=(offset:integer "
+         "count:integer)]",
          "write denyoom", keys="OW update @1, RO access @2", group="sorted-set", since="6.2.0",
          complexity="O(log(N)+M) with M the number of members stored")  # fmt: skip
 def zrangestore(ctx: Session, argv: list[bytes]) -> Reply:
@@ -189,7 +191,8 @@ def zrevrange(ctx: Session, argv: list[bytes]) -> Reply:
     return _reply(ctx, argv[1], _parse(argv, 2, _Range(RANK, True), False))
 
 
-@command("ZRANGEBYSCORE key min:double max:double [WITHSCORES] [LIMIT (offset:integer count:integer)]", "readonly",
+@command("ZRANGEBYSCORE key min:double max:double [WITHSCORES] [LIMIT limit=(offset:integer count:integer)]",
+         "readonly",
          keys="RO access @1", group="sorted-set", since="1.0.5", complexity=_COST)  # fmt: skip
 def zrangebyscore(ctx: Session, argv: list[bytes]) -> Reply:
     """Returns the members in a range of scores."""
@@ -205,21 +208,22 @@ def zrangebyscore(ctx: Session, argv: list[bytes]) -> Reply:
     return value.range_by_score(low, high, without_low, without_high, offset, count)
 
 
-@command("ZREVRANGEBYSCORE key max:double min:double [WITHSCORES] [LIMIT (offset:integer count:integer)]", "readonly",
+@command("ZREVRANGEBYSCORE key max:double min:double [WITHSCORES] [LIMIT limit=(offset:integer count:integer)]",
+         "readonly",
          keys="RO access @1", group="sorted-set", since="2.2.0", complexity=_COST)  # fmt: skip
 def zrevrangebyscore(ctx: Session, argv: list[bytes]) -> Reply:
     """Returns the members in a range of scores, greatest first."""
     return _reply(ctx, argv[1], _parse(argv, 2, _Range(SCORE, True), False))
 
 
-@command("ZRANGEBYLEX key min max [LIMIT (offset:integer count:integer)]", "readonly", keys="RO access @1",
+@command("ZRANGEBYLEX key min max [LIMIT limit=(offset:integer count:integer)]", "readonly", keys="RO access @1",
          group="sorted-set", since="2.8.9", complexity=_COST)  # fmt: skip
 def zrangebylex(ctx: Session, argv: list[bytes]) -> Reply:
     """Returns the members between two names."""
     return _reply(ctx, argv[1], _parse(argv, 2, _Range(LEX, False), False))
 
 
-@command("ZREVRANGEBYLEX key max min [LIMIT (offset:integer count:integer)]", "readonly", keys="RO access @1",
+@command("ZREVRANGEBYLEX key max min [LIMIT limit=(offset:integer count:integer)]", "readonly", keys="RO access @1",
          group="sorted-set", since="2.8.9", complexity=_COST)  # fmt: skip
 def zrevrangebylex(ctx: Session, argv: list[bytes]) -> Reply:
     """Returns the members between two names, last first."""

@@ -37,7 +37,8 @@ _LOG = "O(log(N)) for each member"
 # -- setting scores ----------------------------------------------------------------------------
 
 
-@command("ZADD key [NX|XX] [GT|LT] [CH] [INCR] (score:double member)...", "write denyoom fast", keys="RW update @1",
+@command("ZADD key condition=[NX|XX] comparison=[GT|LT] change=[CH] increment=[INCR] data=(score:double member)...",
+         "write denyoom fast", keys="RW update @1",
          group="sorted-set", since="1.2.0", complexity=_LOG)  # fmt: skip
 def zadd(ctx: Session, argv: list[bytes]) -> Reply:
     """Adds members to a sorted set, or changes their scores."""
@@ -231,7 +232,7 @@ def zrevrank(ctx: Session, argv: list[bytes]) -> Reply:
     return _rank(ctx, argv, True)
 
 
-@command("ZRANDMEMBER key [count:integer [WITHSCORES]]", "readonly", keys="RO access @1", group="sorted-set",
+@command("ZRANDMEMBER key options=[count:integer [WITHSCORES]]", "readonly", keys="RO access @1", group="sorted-set",
          since="6.2.0", complexity="O(N) in the number of members returned",
          tips="nondeterministic_output")  # fmt: skip
 def zrandmember(ctx: Session, argv: list[bytes]) -> Reply:

@@ -1,9 +1,9 @@
 """The configuration the emulator honours: one row per parameter, with the server's default.
 
-Three kinds of parameters. One with ``FREE`` may be changed by CONFIG SET, and changing it changes something. An
+Four kinds of parameters. One with ``FREE`` may be changed by CONFIG SET, and changing it changes something. An
 ``IMMUTABLE`` one is given when the emulator is made. A ``FIXED`` one states what the emulator is like (it has no
-maxmemory, it appends to no file): it can be read, and set to what it is already. CONFIG SET of any other parameter
-of the server is refused by name.
+maxmemory, it appends to no file): it can be read, and set to what it is already; a ``STATED`` one as well, but there
+the server itself refuses CONFIG SET. CONFIG SET of any other parameter of the server is refused by name.
 
 To add one: a row in `_PARAMETERS`, and the code that reads ``engine.config.<attribute>``. Values are kept parsed;
 `Config.get` gives the text CONFIG GET answers. This module knows neither commands nor the engine.
@@ -19,9 +19,19 @@ from emuredis.keyspace.notify import format_flags, parse_flags
 from emuredis.scalars import parse_int
 from emuredis.values.limits import Limits
 
-__all__ = ["ALIASES", "FIXED", "FREE", "IMMUTABLE", "PARAMETERS", "UNSUPPORTED", "Config", "Parameter"]
+__all__ = [
+    "ALIASES",
+    "FIXED",
+    "FREE",
+    "IMMUTABLE",
+    "PARAMETERS",
+    "STATED",
+    "UNSUPPORTED",
+    "Config",
+    "Parameter",
+]
 
-FREE, IMMUTABLE, FIXED = "free", "immutable", "fixed"
+FREE, IMMUTABLE, FIXED, STATED = "free", "immutable", "fixed", "stated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +47,11 @@ class Parameter:
     @property
     def attribute(self) -> str:
         return self.name.replace("-", "_")
+
+    @property
+    def choosable(self) -> bool:
+        """Whether an emulator may be made with another value than the default."""
+        return self.kind in (FREE, IMMUTABLE)
 
 
 # -- how values are written --------------------------------------------------------------------
@@ -121,9 +136,10 @@ _POLICIES = (
 _PARAMETERS = [
     Parameter("appendonly", False, _yes_no, _render_yes_no, FIXED),
     Parameter("bind", "", _text, str, FIXED),
+    # Taken from clients that set it; here a script runs to its end before anybody could be told BUSY.
     Parameter("busy-reply-threshold", 5000, _COUNT, str),
-    Parameter("cluster-enabled", False, _yes_no, _render_yes_no, IMMUTABLE),
-    Parameter("daemonize", False, _yes_no, _render_yes_no, IMMUTABLE),
+    Parameter("cluster-enabled", False, _yes_no, _render_yes_no, STATED),
+    Parameter("daemonize", False, _yes_no, _render_yes_no, STATED),
     Parameter("databases", 16, _integer(1, _INT_MAX), str, IMMUTABLE),
     Parameter("enable-debug-command", "no", _one_of("no", "yes", "local"), str, IMMUTABLE),
     Parameter("hash-max-listpack-entries", 512, _COUNT, str),
@@ -136,7 +152,7 @@ _PARAMETERS = [
     Parameter("notify-keyspace-events", 0, _notify, format_flags),
     Parameter("port", 0, _integer(0, 65535), str, FIXED),
     Parameter("proto-max-bulk-len", 512 * 1024 * 1024, _memory(1024 * 1024, _MAX), str),
-    Parameter("replicaof", "", _text, str, IMMUTABLE),
+    Parameter("replicaof", "", _text, str, STATED),
     Parameter("requirepass", "", _text, str),
     Parameter("save", "", _text, str, FIXED),
     # Ours: a script is ended after so many Lua instructions, 0 for never; nobody could kill one that never ends.
@@ -144,9 +160,11 @@ _PARAMETERS = [
     Parameter("set-max-intset-entries", 512, _COUNT, str),
     Parameter("set-max-listpack-entries", 128, _COUNT, str),
     Parameter("set-max-listpack-value", 64, _SIZE, str),
+    Parameter("stream-node-max-bytes", 4096, _SIZE, str),
+    Parameter("stream-node-max-entries", 100, _COUNT, str),
     Parameter("timeout", 0, _integer(0, _INT_MAX), str),
     Parameter("tls-port", 0, _integer(0, 65535), str, FIXED),
-    Parameter("unixsocket", "", _text, str, IMMUTABLE),
+    Parameter("unixsocket", "", _text, str, STATED),
     Parameter("zset-max-listpack-entries", 128, _COUNT, str),
     Parameter("zset-max-listpack-value", 64, _SIZE, str),
 ]
@@ -200,8 +218,8 @@ _OTHERS = """
     replica-read-only replica-serve-stale-data server-cpulist server_cpulist set-proc-title shutdown-on-sigint
     shutdown-on-sigterm shutdown-timeout slave-announce-ip slave-announce-port slave-ignore-maxmemory
     slave-lazy-flush slave-priority slave-read-only slave-serve-stale-data slot-migration-max-failover-repl-bytes
-    slowlog-log-slower-than slowlog-max-len socket-mark-id stop-writes-on-bgsave-error stream-node-max-bytes
-    stream-node-max-entries supervised syslog-enabled syslog-facility syslog-ident tcp-backlog tcp-keepalive
+    slowlog-log-slower-than slowlog-max-len socket-mark-id stop-writes-on-bgsave-error supervised syslog-enabled
+    syslog-facility syslog-ident tcp-backlog tcp-keepalive
     tls-auth-clients tls-auth-clients-user tls-auto-reload-interval tls-ca-cert-dir tls-ca-cert-file tls-cert-file
     tls-ciphers tls-ciphersuites tls-client-cert-file tls-client-key-file tls-client-key-file-pass tls-cluster
     tls-dh-params-file tls-key-file tls-key-file-pass tls-prefer-server-ciphers tls-protocols tls-replication
@@ -219,6 +237,8 @@ _LIMITS = {
     "set_max_intset_entries": "set_intset",
     "set_max_listpack_entries": "set_entries",
     "set_max_listpack_value": "set_value",
+    "stream_node_max_bytes": "stream_node_bytes",
+    "stream_node_max_entries": "stream_node_entries",
     "zset_max_listpack_entries": "zset_entries",
     "zset_max_listpack_value": "zset_value",
 }
@@ -246,7 +266,7 @@ class Config:
                 parsed = parameter.parse(text)
             except ValueError as problem:
                 raise ValueError(f"configuration parameter {name!r}: {problem}") from None
-            if parameter.kind == FIXED and parsed != parameter.default:
+            if not parameter.choosable and parsed != parameter.default:
                 raise ValueError(f"emuredis does not support the configuration parameter {name}={text!r}")
             setattr(self, parameter.attribute, parsed)
 

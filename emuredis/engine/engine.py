@@ -248,24 +248,19 @@ class Engine:
 
     def deliver(self) -> None:
         """Hand queued messages to the doors, keyspace events first to the channels."""
-        keyspace = self.keyspace
-        if keyspace.events:
-            events, keyspace.events = keyspace.events, []
-            for channel, message in events:
-                self.pubsub.publish(channel, message)
+        self.publish_events()
         if self.outbox:
             outbox, self.outbox = self.outbox, []
             for session, push in outbox:
                 session.on_push(push)
 
-    def publish(self, channel: bytes, message: bytes) -> int:
-        """PUBLISH, in order with the keyspace events of the commands before it."""
+    def publish_events(self) -> None:
+        """Publish the keyspace events so far; PUBLISH does it first, to stay in order with them."""
         keyspace = self.keyspace
         if keyspace.events:
             events, keyspace.events = keyspace.events, []
-            for event_channel, event in events:
-                self.pubsub.publish(event_channel, event)
-        return self.pubsub.publish(channel, message)
+            for channel, message in events:
+                self.pubsub.publish(channel, message)
 
     # -- time -----------------------------------------------------------------------------------
 

@@ -24,14 +24,17 @@ if TYPE_CHECKING:
     from emuredis.keyspace.database import Database
     from emuredis.spec import Command
 
-__all__ = ["Session"]
+__all__ = ["NO_NET", "Session"]
+
+#: The `net` of a session without a socket.
+NO_NET = {"fd": -1, "in": 0, "out": 0}
 
 
 class Session:
     __slots__ = (
-        "__weakref__", "addr", "authenticated", "born_ns", "call_depth", "channels", "closing", "commands", "db",
-        "deny_blocking", "engine", "extra", "gated", "id", "laddr", "last_command", "last_ns", "lib_name",
-        "lib_ver", "multi_failed", "name", "no_evict", "no_touch", "on_close", "on_push", "on_reply", "patterns",
+        "__weakref__", "addr", "authenticated", "born_ns", "capa", "channels", "closing", "commands", "db",
+        "deny_blocking", "engine", "gated", "id", "laddr", "last_command", "last_ns", "lib_name",
+        "lib_ver", "multi_failed", "name", "net", "no_evict", "no_touch", "on_close", "on_push", "on_reply", "patterns",
         "protocol", "queue", "reply_mode", "script", "shard_channels", "user", "waiter", "watch_broken", "watched",
     )  # fmt: skip
 
@@ -45,6 +48,8 @@ class Session:
         self.name = b""
         self.lib_name = b""
         self.lib_ver = b""
+        self.capa = b""  # letters of CLIENT CAPA
+        self.net = NO_NET  # what a door with a socket counts on it: fd, bytes in and out
         self.addr = b""
         self.laddr = b""
         self.born_ns = self.last_ns = engine.clock.now_ns()
@@ -63,8 +68,6 @@ class Session:
         self.reply_mode = "on"  # CLIENT REPLY: on | off | skip_next | skip
         self.no_evict = self.no_touch = False
         self.closing = False
-        self.call_depth = 0
-        self.extra: dict[str, Any] = {}  # state of features that few sessions use (monitor, tracking ...)
         self.on_reply: Callable[[Reply], None] = _ignore
         self.on_push: Callable[[Reply], None] = _ignore
         self.on_close: Callable[[], None] = _nothing
@@ -83,15 +86,17 @@ class Session:
         """The emulator's one seeded source of chance."""
         return self.engine.rng
 
-    def park(self, keys: list[bytes], kind: type, timeout: float, on_timeout: Reply) -> Reply:
+    def park(self, keys: list[bytes], kind: type, timeout: float, on_timeout: Reply, needs_keys: bool = False,
+             resolved: list[bytes] | None = None) -> Reply:  # fmt: skip
         """Block until one of ``keys`` holds a value of class ``kind``, then run this command again.
 
-        ``timeout``: milliseconds, 0 for ever. Returns BLOCKED, or ``on_timeout`` where blocking is
+        ``timeout``: milliseconds, 0 for ever. ``needs_keys``: run it again, too, when a key no longer does.
+        ``resolved``: what to run again, where that is not the command as it came. Returns BLOCKED, or ``on_timeout`` where blocking is
         not possible (inside MULTI and scripts).
         """
         if self.deny_blocking:
             return on_timeout
-        return self.engine.waiting.park(self, keys, kind, timeout, on_timeout)
+        return self.engine.waiting.park(self, keys, kind, timeout, on_timeout, needs_keys, resolved)
 
     # -- gates ----------------------------------------------------------------------------------
 

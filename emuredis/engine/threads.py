@@ -1,8 +1,8 @@
 """Which threads use an engine, and which of them are parked in a blocking command.
 
-On a manual clock this answers one question: is anybody left who could still do something? A thread counts from its
-first *blocking* wait or session on; the thread that made the emulator counts as long as it lives. A thread that has
-ended does not count.
+On a manual clock this answers one question for those who wait (`emuredis.waits`, and the idlers of event loops): is
+anybody left who could still do something? A thread counts from its first session or wait on, and the thread that made
+the emulator from then on; one that has ended does not count. How to wait is none of this module's business.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ class Threads:
         self._parked.pop(threading.get_ident(), None)
 
     def others_running(self) -> bool:
-        """Whether a live thread that uses the engine is not parked."""
+        """Whether a live thread that uses the engine, other than this one, is not parked."""
+        self.note()
+        this = threading.get_ident()
         for ident, thread in list(self._known.items()):
             if not thread.is_alive():
                 del self._known[ident]
                 self._parked.pop(ident, None)
-            elif ident not in self._parked:
+            elif ident != this and ident not in self._parked:
                 return True
         return False

@@ -2,8 +2,8 @@
 
 A blocking handler that finds nothing calls ``ctx.park`` and returns BLOCKED; a `Waiter` then stands at the
 tail of the queue of each of its keys. After a unit, `serve` goes through the keys that came to be: each
-waiter *present at the start*, first come first served, is taken out and its command run again. It replies,
-or parks again at the tail with the same deadline. Serving can make further keys ready (BLMOVE chains), so it
+waiter *present at the start*, first come first served, is taken out and its command run again; so is, when its key
+has gone or changed its type, one that `needs_keys` (XREADGROUP then answers with an error). It replies, or parks again at the tail with the same deadline. Serving can make further keys ready (BLMOVE chains), so it
 goes on until none is. Serving happens at the instant of the unit that made the keys ready and expires nothing.
 
 Invariant: a waiter is in the queue of each of its keys and, with a deadline, in `deadlines`, or in none.
@@ -28,10 +28,12 @@ __all__ = ["Waiter", "Waiting"]
 class Waiter:
     """One parked command."""
 
-    __slots__ = ("argv", "cmd", "deadline_ns", "keys", "kind", "on_timeout", "order", "session")
+    __slots__ = (
+        "argv", "cmd", "deadline_ns", "keys", "kind", "needs_keys", "on_timeout", "order", "session",
+    )  # fmt: skip
 
     def __init__(self, session: Session, cmd: Any, argv: list[bytes], keys: list[bytes], kind: type,
-                 deadline_ns: int | None, on_timeout: Reply, order: int) -> None:  # fmt: skip
+                 deadline_ns: int | None, on_timeout: Reply, order: int, needs_keys: bool) -> None:  # fmt: skip
         self.session = session
         self.cmd = cmd
         self.argv = argv
@@ -40,6 +42,7 @@ class Waiter:
         self.deadline_ns = deadline_ns
         self.on_timeout = on_timeout
         self.order = order
+        self.needs_keys = needs_keys
 
 
 def _due_order(waiter: Waiter) -> tuple[int, int]:
@@ -59,20 +62,19 @@ class Waiting:
         self._rerun: Waiter | None = None
         self.count = 0
 
-    def park(
-        self, session: Session, keys: list[bytes], kind: type, timeout: float, on_timeout: Reply
-    ) -> Reply:
+    def park(self, session: Session, keys: list[bytes], kind: type, timeout: float, on_timeout: Reply,
+             needs_keys: bool, resolved: list[bytes] | None) -> Reply:  # fmt: skip
         engine = self._engine
         again = self._rerun
         if again is not None and again.session is session:
             cmd, argv, deadline = again.cmd, again.argv, again.deadline_ns
         else:
-            cmd, argv = engine.current_command, engine.current_argv
+            cmd, argv = engine.current_command, resolved or engine.current_argv
             deadline = engine.keyspace.ns + round(timeout * 1_000_000) if timeout else None
         self._order += 1
-        waiter = Waiter(
-            session, cmd, argv, list(dict.fromkeys(keys)), kind, deadline, on_timeout, self._order
-        )
+        waiter = Waiter(session, cmd, argv, list(dict.fromkeys(keys)), kind, deadline, on_timeout, self._order,
+                        needs_keys)  # fmt: skip
+        engine.keyspace.needed += needs_keys
         queues = engine.keyspace.waiting
         for key in waiter.keys:
             queues.setdefault((session.db.index, key), {})[waiter] = None
@@ -102,6 +104,7 @@ class Waiting:
             assert self._deadlines is not None
             self._deadlines.remove(waiter)
         kinds = self._engine.keyspace.waited_kinds
+        self._engine.keyspace.needed -= waiter.needs_keys
         kinds[waiter.kind] -= 1
         if not kinds[waiter.kind]:
             del kinds[waiter.kind]
@@ -121,7 +124,8 @@ class Waiting:
 
     def time_out(self, now_ns: int) -> None:
         """Answer every parked command whose deadline has come, earliest first."""
-        while self._deadlines and _due_order(self._deadlines[0])[0] <= now_ns:
+        while (due := self.next_due_ns()) is not None and due <= now_ns:
+            assert self._deadlines is not None
             waiter = self._deadlines[0]
             self.finish(waiter, waiter.on_timeout)
 
@@ -135,9 +139,9 @@ class Waiting:
                     if waiter.session.waiter is not waiter:
                         continue  # served or gone meanwhile
                     value = keyspace.databases[index].data.get(key)
-                    if value is None:
+                    if value is None and not keyspace.needed:
                         break  # nothing is left for those behind
-                    if value.__class__ is waiter.kind:
+                    if value.__class__ is waiter.kind or waiter.needs_keys:
                         self._run_again(waiter)
 
     def _run_again(self, waiter: Waiter) -> None:

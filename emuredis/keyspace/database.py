@@ -164,16 +164,15 @@ class Database:
 
     def clear(self) -> int:
         """Remove every key without events (FLUSHDB); how many there were."""
-        count = len(self.data)
-        if self.keyspace.hooks:
-            for key in list(self.data):
-                self.keyspace.announce(self, key, 0, b"")
-        self.data = {}
+        keys, self.data = self.data, {}
         self.deadlines = {}
         self.scan_index = None
         self.encodings = {}
         self.volatile = {}
-        return count
+        if self.keyspace.hooks:
+            for key in keys:
+                self.keyspace.announce(self, key, 0, b"")
+        return len(keys)
 
     def _created(self, key: bytes, value: Any) -> None:
         if self.scan_index is not None:
@@ -270,8 +269,21 @@ class Database:
         if ks.hooks:
             ks.announce(self, key, event_class, event)
 
+    def signal(self, key: bytes, value: Any) -> None:
+        """Have commands that wait for ``value``, which was there before, look at it again (a new key does so itself)."""
+        ks = self.keyspace
+        if ks.waiting:
+            ks.created(self, key, value.__class__)
+
     def mention(self, key: bytes, event_class: int, event: bytes) -> None:
         """An event without a change: the server sends a few, and they break no WATCH."""
         ks = self.keyspace
         if ks.notify & event_class:
+            ks.tell(self, key, event)
+
+    def alter(self, key: bytes, event_class: int, event: bytes) -> None:
+        """A change that breaks no WATCH: so the server treats what happens to consumer groups. ``event`` may be empty."""
+        ks = self.keyspace
+        ks.dirty += 1
+        if event and ks.notify & event_class:
             ks.tell(self, key, event)

@@ -34,7 +34,7 @@ class Watcher(Protocol):
 class Keyspace:
     __slots__ = (
         "databases", "dirty", "due_ns", "events", "expired", "expired_fields", "heap", "heap_limit", "hits",
-        "hooks", "misses", "notify", "ns", "overdue", "ready", "waited_kinds", "waiting", "watchers",
+        "hooks", "misses", "needed", "notify", "ns", "overdue", "ready", "waited_kinds", "waiting", "watchers",
     )  # fmt: skip
 
     def __init__(self, count: int) -> None:
@@ -51,6 +51,7 @@ class Keyspace:
         self.watchers: dict[tuple[int, bytes], dict[Watcher, None]] = {}
         self.waiting: dict[tuple[int, bytes], dict[Any, None]] = {}
         self.waited_kinds: dict[type, int] = {}  # how many parked commands wait for a value of this class
+        self.needed = 0  # how many parked commands end when one of their keys is lost
         self.ready: dict[tuple[int, bytes], None] = {}
         self.events: list[tuple[bytes, bytes]] = []  # (channel, message) to publish
 
@@ -69,6 +70,8 @@ class Keyspace:
         if self.watchers and event_class not in (notify.MISS, notify.NEW):
             for watcher in self.watchers.get(place, ()):
                 watcher.watch_broken = True
+        if self.needed and place in self.waiting:
+            self.lost(db, key)
         if self.notify & event_class and event:
             self.tell(db, key, event)
 
@@ -76,11 +79,18 @@ class Keyspace:
         """A key has come to be: the commands that wait for it will be run again.
 
         Only that wakes them, as in the server: a value written over another leaves them parked, and so does a later
-        change of a value they did not take.
+        change of a value they did not take. Streams are not taken from, so there each XADD is as good as a new key
+        (`Database.signal`).
         """
         place = (db.index, key)
         if place in self.waiting and kind in self.waited_kinds:
             self.ready[place] = None
+
+    def lost(self, db: Database, key: bytes) -> None:
+        """The key may be gone, or hold another type: commands that cannot do without it will be run again."""
+        kind = db.data.get(key).__class__
+        if any(waiter.needs_keys and waiter.kind is not kind for waiter in self.waiting[db.index, key]):
+            self.ready[db.index, key] = None
 
     def tell(self, db: Database, key: bytes, event: bytes) -> None:
         """Queue the messages of a keyspace event."""
@@ -140,5 +150,7 @@ class Keyspace:
                 self.announce(self.databases[index], key, 0, b"")
         for db in (one, two):
             for index, key in self.waiting:
-                if index == db.index and db.exists(key):
-                    self.created(db, key, db.data[key].__class__)
+                if index == db.index:
+                    if db.exists(key):
+                        self.created(db, key, db.data[key].__class__)
+                    self.lost(db, key)

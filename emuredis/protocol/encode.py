@@ -21,6 +21,7 @@ from emuredis.replies import (
     Frames,
     Map,
     NullArray,
+    PairMap,
     Pairs,
     Push,
     Reply,
@@ -205,13 +206,21 @@ def _array(head: bytes, table: dict[type, _Write]) -> _Write:
     return write
 
 
-def _map3(parts: list[bytes], reply: Map) -> None:
+def _map3(parts: list[bytes], reply: Map | PairMap) -> None:
     parts.append(b"\r\n%%%d" % (len(reply) >> 1))
     _items(parts, reply, WRITE3)
 
 
 def _pairs3(parts: list[bytes], reply: Pairs) -> None:
-    append, bulk, table = parts.append, _BULK, WRITE3
+    _nested(parts, reply, WRITE3)
+
+
+def _pair_map2(parts: list[bytes], reply: PairMap) -> None:
+    _nested(parts, reply, WRITE2)
+
+
+def _nested(parts: list[bytes], reply: list[Any], table: dict[type, _Write]) -> None:
+    append, bulk = parts.append, _BULK
     append(b"\r\n*%d" % (len(reply) >> 1))
     turn = iter(reply)
     for first, second in zip(turn, turn, strict=True):
@@ -262,6 +271,7 @@ WRITE2.update(
         list: _array(b"*%d", WRITE2),
         Map: _array(b"*%d", WRITE2),
         Pairs: _array(b"*%d", WRITE2),
+        PairMap: _pair_map2,
         Set: _array(b"*%d", WRITE2),
         Push: _array(b"*%d", WRITE2),
         Verbatim: _bytes,
@@ -282,6 +292,7 @@ WRITE3.update(
         list: _array(b"*%d", WRITE3),
         Map: _map3,
         Pairs: _pairs3,
+        PairMap: _map3,
         Set: _array(b"~%d", WRITE3),
         Push: _array(b">%d", WRITE3),
         Verbatim: _verbatim3,

@@ -20,6 +20,7 @@ from emuredis.replies import (
     Frames,
     Map,
     NullArray,
+    PairMap,
     Pairs,
     Push,
     Reply,
@@ -65,7 +66,7 @@ def make_view(protocol: int, text: Callable[[bytes], Any] | None = None,
             return reply if reply.__class__ is list else list(reply)
         return [item if item.__class__ in plain else table[item.__class__](item) for item in reply]
 
-    def mapping(reply: Map) -> Any:
+    def mapping(reply: Map | PairMap) -> Any:
         turn = iter(items(reply))
         pairs = list(zip(turn, turn, strict=True))
         try:
@@ -73,14 +74,16 @@ def make_view(protocol: int, text: Callable[[bytes], Any] | None = None,
         except TypeError:  # a script may answer a map with a list for a key; no dict can hold it
             return [list(pair) for pair in pairs]
 
-    def pairs(reply: Pairs) -> list[Any]:
+    def pairs(reply: Pairs | PairMap) -> list[Any]:
         turn = iter(items(reply))
         return [list(pair) for pair in zip(turn, turn, strict=True)]
 
     for kind in (list, Map, Pairs, Set, Push, Frames):
         table[kind] = items
     if protocol == 3:
-        table[Map], table[Pairs] = mapping, pairs
+        table[Map], table[Pairs], table[PairMap] = mapping, pairs, mapping
+    else:
+        table[PairMap] = pairs
     return view
 
 

@@ -31,6 +31,8 @@ class Redis(ShortWay, redis.asyncio.Redis):  # type: ignore[misc]
     Takes every option of `redis.asyncio.Redis`; host, port and the options of a socket mean nothing.
     """
 
+    _manual_lock = AsyncLock
+
     def __init__(self, *, emulator: Emulator | None = None, connection_pool: Any = None,
                  maint_notifications_config: Any = None, **options: Any) -> None:  # fmt: skip
         if connection_pool is not None:
@@ -62,26 +64,6 @@ class Redis(ShortWay, redis.asyncio.Redis):  # type: ignore[misc]
         client = cls(connection_pool=ConnectionPool(**options), single_connection_client=single)
         client.auto_close_connection_pool = auto_close
         return client
-
-    @property
-    def emulator(self) -> Emulator:
-        """The emulator behind this client."""
-        emulator: Emulator = self.connection_pool.connection_kwargs["emulator"]
-        return emulator
-
-    def set_retry(self, retry: Any) -> None:
-        super().set_retry(retry)
-        self._choose_way()
-
-    def lock(self, name: Any, timeout: Any = None, sleep: float = 0.1, blocking: bool = True,
-             blocking_timeout: Any = None, lock_class: Any = None, thread_local: bool = True,
-             raise_on_release_error: bool = True) -> Any:  # fmt: skip
-        """redis-py's lock; on a manual clock one that waits on that clock."""
-        emulator = self.connection_pool.connection_kwargs.get("emulator")
-        if lock_class is None and emulator is not None and emulator.clock.manual:
-            lock_class = AsyncLock
-        return super().lock(name, timeout, sleep, blocking, blocking_timeout, lock_class, thread_local,
-                            raise_on_release_error)  # fmt: skip
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Any:
         """A pipeline, executed the short way where this client's commands are."""

@@ -38,6 +38,8 @@ class Redis(ShortWay, redis.Redis):
     Raises RedisError for TLS, which there is none of.
     """
 
+    _manual_lock = Lock
+
     def __init__(self, host: str = "localhost", port: int = 6379, db: int = 0, password: str | None = None, *,
                  emulator: Emulator | None = None, connection_pool: Any = None,
                  single_connection_client: bool = False, maint_notifications_config: Any = None,
@@ -71,26 +73,6 @@ class Redis(ShortWay, redis.Redis):
         client = cls(connection_pool=ConnectionPool(**options), single_connection_client=single)
         client.auto_close_connection_pool = True
         return client
-
-    @property
-    def emulator(self) -> Emulator:
-        """The emulator behind this client."""
-        emulator: Emulator = self.connection_pool.connection_kwargs["emulator"]
-        return emulator
-
-    def set_retry(self, retry: Any) -> None:
-        super().set_retry(retry)
-        self._choose_way()
-
-    def lock(self, name: Any, timeout: Any = None, sleep: float = 0.1, blocking: bool = True,
-             blocking_timeout: Any = None, lock_class: Any = None, thread_local: bool = True,
-             raise_on_release_error: bool = True) -> Any:  # fmt: skip
-        """redis-py's lock; on a manual clock one that waits on that clock."""
-        emulator = self.connection_pool.connection_kwargs.get("emulator")
-        if lock_class is None and emulator is not None and emulator.clock.manual:
-            lock_class = Lock
-        return super().lock(name, timeout, sleep, blocking, blocking_timeout, lock_class, thread_local,
-                            raise_on_release_error)  # fmt: skip
 
     def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Any:
         """A pipeline, executed the short way where this client's commands are."""

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from emuredis.clock import NS_PER_MS, monotonic
 from emuredis.engine.engine import Engine
 from emuredis.errors import WaitForever
-from emuredis.waits import LOOK, NAP, NAP_SUBSCRIBER, PATIENCE
+from emuredis.waits import LOOK, NAP, NAP_SUBSCRIBER, PATIENCE, next_instant
 
 __all__ = ["Wait", "idler"]
 
@@ -67,17 +67,7 @@ class Wait:
 
     def target(self) -> int | None:
         """The next instant at which something happens that may end this wait; None: it is in vain."""
-        due = self.engine.next_due_ns()
-        if (
-            due is not None
-            and not self.keys_wake
-            and self.end is None
-            and self.engine.waiting.next_due_ns() is None
-        ):
-            return None
-        if due is None or self.end is None:
-            return due if self.end is None else self.end
-        return min(due, self.end)
+        return next_instant(self.engine, self.end, self.keys_wake)
 
 
 _idlers: WeakKeyDictionary[asyncio.AbstractEventLoop, Idler] = WeakKeyDictionary()
@@ -129,8 +119,8 @@ class Idler:
         if len(manual) < len(open_waits):
             delay = min(delay, self._look_system(open_waits))
         if self._handle is None:
-            again = self._loop.call_soon if delay <= 0 else None
-            self._handle = again(self._look) if again else self._loop.call_later(delay, self._look)
+            loop = self._loop
+            self._handle = loop.call_later(delay, self._look) if delay > 0 else loop.call_soon(self._look)
 
     # -- the machine's time ---------------------------------------------------------------------
 
@@ -191,12 +181,8 @@ class Idler:
         if self._rounds < ROUNDS:
             return 0
         for engine in dict.fromkeys(wait.engine for wait in waits):
-            engine.threads.park()
-            try:
-                if engine.threads.others_running():
-                    return LOOK
-            finally:
-                engine.threads.unpark()
+            if engine.threads.others_running():
+                return LOOK
         timers = [timer for timer in getattr(loop, "_scheduled", ()) if not timer.cancelled()]
         if timers and min(timer.when() for timer in timers) - loop.time() < SOON:
             return LOOK / 4

@@ -47,16 +47,9 @@ class _Trying:
             return True
         if self.end is not None:
             return self._now() + round(self.sleep * 1000) * NS_PER_MS > self.end
-        if self.engine.next_due_ns() is None and not self._others():
+        if self.engine.next_due_ns() is None and not self.engine.threads.others_running():
             raise self.blame()
         return False
-
-    def _others(self) -> bool:
-        self.engine.threads.park()
-        try:
-            return self.engine.threads.others_running()
-        finally:
-            self.engine.threads.unpark()
 
     def blame(self) -> WaitForever:
         return WaitForever(

@@ -20,6 +20,7 @@ from redis.client import EMPTY_RESPONSE, NEVER_DECODE
 from redis.exceptions import ConnectionError, ExecAbortError, ResponseError, TimeoutError, WatchError
 from redis.observability import recorder
 
+from emuredis.emulator import Emulator
 from emuredis.errors import ReplyError
 from emuredis.replies import BLOCKED, Frames, NullArray, Push
 
@@ -73,10 +74,36 @@ class ShortSet:
 
 
 class ShortWay(ShortSet):
-    """What a client class gets: `_short`, and the pool it may be used with in `_fast` (None: never)."""
+    """What a client class gets: `_short`, and the pool it may be used with in `_fast` (None: never).
+
+    Also what its two flavours have in common otherwise: the emulator, and locks that know a manual clock.
+    """
 
     _fast: Any = None
+    _manual_lock: Any
     response_callbacks: Any
+    connection_pool: Any
+
+    @property
+    def emulator(self) -> Emulator:
+        """The emulator behind this client."""
+        emulator: Emulator = self.connection_pool.connection_kwargs["emulator"]
+        return emulator
+
+    def set_retry(self: Any, retry: Any) -> None:
+        super().set_retry(retry)  # type: ignore[misc]
+        self._choose_way()
+
+    def lock(self, name: Any, timeout: Any = None, sleep: float = 0.1, blocking: bool = True,
+             blocking_timeout: Any = None, lock_class: Any = None, thread_local: bool = True,
+             raise_on_release_error: bool = True) -> Any:  # fmt: skip
+        """redis-py's lock; on a manual clock one that waits on that clock."""
+        emulator = self.connection_pool.connection_kwargs.get("emulator")
+        if lock_class is None and emulator is not None and emulator.clock.manual:
+            lock_class = self._manual_lock
+        client: Any = super()
+        return client.lock(name, timeout, sleep, blocking, blocking_timeout, lock_class, thread_local,
+                           raise_on_release_error)  # fmt: skip
 
     def _short(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The reply as redis-py would have returned it, or LONG. Raises redis-py's exceptions."""

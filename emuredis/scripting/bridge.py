@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from emuredis import errors
 from emuredis.errors import ReplyError
-from emuredis.replies import BigNumber, Frames, Map, NullArray, Pairs, Push, Set, Status, Verbatim
+from emuredis.replies import BigNumber, Frames, Map, NullArray, PairMap, Pairs, Push, Set, Status, Verbatim
 from emuredis.scalars import format_double
 from emuredis.scripting import hot
 from emuredis.scripting.known import SERVER_COMMANDS
@@ -160,14 +160,15 @@ class Bridge:
         if known is None:
             flat = cmd.name in _ARRAYS
             specialised = hot.CALLERS.get(cmd.name)
-            generic = self._array_caller(cmd) if flat else self._caller(cmd)
+            generic = self._caller(cmd, flat)
             caller = generic if specialised is None else specialised(self, generic)
             known = self._callers[key] = cmd, caller, flat
         self.register(name, known[1], known[2])
 
     # -- callers --------------------------------------------------------------------------------
 
-    def _caller(self, cmd: Command) -> Caller:
+    def _caller(self, cmd: Command, flat: bool) -> Caller:
+        """What a script's call of ``cmd`` runs; ``flat``: an array's elements are the call's results."""
         fn, low, high, session = cmd.fn, cmd.min, cmd.max, self.session
         writes, converters = _writes(cmd), _RESP2
 
@@ -186,6 +187,8 @@ class Bridge:
                 if writes and self.read_only:
                     return None, ERROR, NO_WRITE
                 reply = fn(session, argv)
+                if flat:
+                    return self.flat(reply)
                 kind = reply.__class__
                 if kind is bytes or kind is int:
                     return reply
@@ -195,32 +198,6 @@ class Bridge:
                     return None, STATUS, bytes(reply)
                 value = converters[kind](self, reply)
                 return (None, TABLE, value.table) if value.__class__ is Made else value
-            except ReplyError as error:
-                return None, ERROR, _message(error)
-            except BaseException as problem:
-                return self.crashed(problem)
-
-        return caller
-
-    def _array_caller(self, cmd: Command) -> Caller:
-        fn, low, high, session = cmd.fn, cmd.min, cmd.max, self.session
-        writes = _writes(cmd)
-
-        def caller(*args: Any) -> Any:
-            try:
-                for arg in args:
-                    if arg.__class__ is not bytes:
-                        argv = words(args)
-                        if argv is None:
-                            return None, ERROR, NOT_STRINGS
-                        break
-                else:
-                    argv = list(args)
-                if not low <= len(argv) <= high:
-                    return None, ERROR, NO_ARITY
-                if writes and self.read_only:
-                    return None, ERROR, NO_WRITE
-                return self.flat(fn(session, argv))
             except ReplyError as error:
                 return None, ERROR, _message(error)
             except BaseException as problem:
@@ -418,7 +395,7 @@ def _array3(bridge: Bridge, reply: list[Any]) -> Made:
     return Made(table)
 
 
-def _map3(bridge: Bridge, reply: Map) -> Made:
+def _map3(bridge: Bridge, reply: Map | PairMap) -> Made:
     items = _items(bridge, _RESP3, reply)
     table = bridge.lua.table()
     for at in range(0, len(items), 2):
@@ -435,7 +412,14 @@ def _set3(bridge: Bridge, reply: Set) -> Made:
 
 
 def _pairs3(bridge: Bridge, reply: Pairs) -> Made:
-    items = _items(bridge, _RESP3, reply)
+    return _nested(bridge, _items(bridge, _RESP3, reply))
+
+
+def _pair_map2(bridge: Bridge, reply: PairMap) -> Made:
+    return _nested(bridge, _items(bridge, _RESP2, reply))
+
+
+def _nested(bridge: Bridge, items: list[Any]) -> Made:
     make = bridge.lua.table_from
     return Made(make([make(items[at : at + 2]) for at in range(0, len(items), 2)]))
 
@@ -456,10 +440,12 @@ def _verbatim3(bridge: Bridge, reply: bytes) -> Made:
 _RESP2: dict[type, Callable[[Bridge, Any], Any]] = {
     bytes: _same, int: _same, type(None): _false, NullArray: _false, Status: _status, ReplyError: _error,
     float: _double_text, bool: _number, list: _array2, Map: _array2, Pairs: _array2, Set: _array2, Push: _array2,
+    PairMap: _pair_map2,
     Frames: _array2, Verbatim: _string, BigNumber: _big_text,
 }  # fmt: skip
 _RESP3: dict[type, Callable[[Bridge, Any], Any]] = {
     bytes: _same, int: _same, type(None): _nil, NullArray: _nil, Status: _status, ReplyError: _error,
     float: _double3, bool: _same, list: _array3, Map: _map3, Pairs: _pairs3, Set: _set3, Push: _array3,
+    PairMap: _map3,
     Frames: _array3, Verbatim: _verbatim3, BigNumber: _big3,
 }  # fmt: skip

@@ -71,7 +71,7 @@ class Connection:
         self._unread: deque[bytes] = deque()
         self._ahead = 0  # size of `_unread`
         # What CLIENT LIST tells of the socket.
-        self._net = session.extra["net"] = {"fd": sock.fileno(), "in": 0, "out": 0}
+        self._net = session.net = {"fd": sock.fileno(), "in": 0, "out": 0}
         session.on_reply = self._on_reply
         session.on_push = self._on_push
         session.on_close = self._on_close

@@ -32,6 +32,8 @@ class Limits:
         "set_entries",
         "set_intset",
         "set_value",
+        "stream_node_bytes",
+        "stream_node_entries",
         "zset_entries",
         "zset_value",
     )
@@ -43,6 +45,8 @@ class Limits:
         self.set_intset = 512
         self.set_entries = 128
         self.set_value = 64
+        self.stream_node_bytes = 4096
+        self.stream_node_entries = 100
         self.zset_entries = 128
         self.zset_value = 64
 

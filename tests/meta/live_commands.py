@@ -1,7 +1,7 @@
 """What the live server says about each of its commands, kept for machines without it.
 
-``python -m tests.meta.live_commands`` writes ``live_commands.json``: COMMAND INFO and the group and version of COMMAND
-DOCS for every command and subcommand. A test compares the file with the live server where there is one.
+``python -m tests.meta.live_commands`` writes ``live_commands.json``: COMMAND INFO and the group, version and syntax of
+COMMAND DOCS for every command and subcommand. A test compares the file with the live server where there is one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ __all__ = ["FILE", "ask", "kept", "plain"]
 
 FILE = Path(__file__).with_name("live_commands.json")
 PROSE = ("summary", "complexity", "history", "notes")  # not compared: our own words
+# Not declared for single arguments: their history, and the keys they count (or do not), which `key_specs` tells.
+ARGUMENT_EXTRAS = ("since", "deprecated_since", "summary", "key_spec_index")
 
 
 def plain(frame: Frame) -> Any:
@@ -36,6 +38,17 @@ def _without_prose(said: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in said.items() if key not in PROSE}
 
 
+def _arguments(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {
+            key: _arguments(value) if key == "arguments" else value
+            for key, value in argument.items()
+            if key not in ARGUMENT_EXTRAS
+        }
+        for argument in said
+    ]
+
+
 def _collect(info: list[Any], docs: dict[str, Any], out: dict[str, Any]) -> None:
     name, arity, flags, first, last, step, categories, tips, specs, subcommands = info
     out[name] = {
@@ -44,6 +57,7 @@ def _collect(info: list[Any], docs: dict[str, Any], out: dict[str, Any]) -> None
         "keys": [first, last, step],
         "acl": sorted(categories),
         "tips": sorted(tips),
+        "arguments": _arguments(docs.get("arguments", [])),
         "key_specs": sorted((_without_prose(spec) for spec in specs), key=repr),
         "docs": {
             key: value

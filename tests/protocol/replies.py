@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from emuredis.errors import ReplyError
-from emuredis.replies import NULL_ARRAY, BigNumber, Map, Pairs, Push, Set, Status, Verbatim
+from emuredis.replies import NULL_ARRAY, BigNumber, Map, PairMap, Pairs, Push, Set, Status, Verbatim
 
 _LINE = st.binary(max_size=8).map(lambda text: text.replace(b"\r", b"").replace(b"\n", b""))
 _SIZES = st.sampled_from([0, 1, 9, 10, 99, 100, 1023, 1024, 5000])
@@ -31,7 +31,8 @@ def _nested(inner: st.SearchStrategy) -> st.SearchStrategy:  # type: ignore[type
         lambda found: [item for pair in found for item in pair]
     )
     items = st.lists(inner, max_size=5)
-    return st.one_of(items, items.map(Set), items.map(Push), pairs.map(Map), pairs.map(Pairs))
+    turns = [pairs.map(kind) for kind in (Map, Pairs, PairMap)]
+    return st.one_of(items, items.map(Set), items.map(Push), *turns)
 
 
 REPLIES = st.recursive(SCALARS, _nested, max_leaves=12)

@@ -16,6 +16,7 @@ from emuredis.replies import (
     Frames,
     Map,
     NullArray,
+    PairMap,
     Pairs,
     Push,
     Set,
@@ -57,11 +58,11 @@ def expected(reply: Any, resp: int) -> tuple[str, Any]:
     if isinstance(reply, bytes):
         return "$", reply
     items = [expected(item, resp) for item in reply]
+    if isinstance(reply, Pairs if three else PairMap):
+        return "*", [("*", items[at : at + 2]) for at in range(0, len(items), 2)]
     if not three:
         return "*", items
-    if isinstance(reply, Pairs):
-        return "*", [("*", items[at : at + 2]) for at in range(0, len(items), 2)]
-    return {Map: "%", Set: "~", Push: ">"}.get(type(reply), "*"), items
+    return {Map: "%", PairMap: "%", Set: "~", Push: ">"}.get(type(reply), "*"), items
 
 
 @pytest.mark.slow
@@ -99,6 +100,7 @@ def test_frames_are_replies_one_after_the_other(first: Any, second: Any) -> None
         (Frames(), b"", b""),
         (Map(), b"*0\r\n", b"%0\r\n"),
         (Pairs([b"a", 1.5]), b"*2\r\n$1\r\na\r\n$3\r\n1.5\r\n", b"*1\r\n*2\r\n$1\r\na\r\n,1.5\r\n"),
+        (PairMap([b"a", []]), b"*1\r\n*2\r\n$1\r\na\r\n*0\r\n", b"%1\r\n$1\r\na\r\n*0\r\n"),
         (ReplyError("ERR two\r\nlines"), b"-ERR two  lines\r\n", b"-ERR two  lines\r\n"),
         (ReplyError(b"ERR \xff"), b"-ERR \xff\r\n", b"-ERR \xff\r\n"),
     ],

@@ -298,6 +298,18 @@ def test_written_doubles_read_back(number: float) -> None:
     assert float(scalars.format_double(number)) == number
 
 
+@given(number=st.one_of(
+    st.floats(min_value=1e-5, max_value=1e17, allow_subnormal=False),
+    st.builds(lambda digits, power: digits / 10**power, st.integers(1, 10**16), st.integers(1, 16)),
+))  # fmt: skip
+def test_the_short_way_prints_what_grisu_does(number: float) -> None:
+    text = repr(number)
+    decimals = len(text) - text.find(".") - 1
+    if "e" not in text and len(text) < 18 and scalars._is_plain(number, decimals) and not number.is_integer():
+        digits, power = scalars._grisu_digits(number, text)
+        assert scalars._place_digits(digits, power, 18) == text
+
+
 @settings(max_examples=60)
 @given(numbers=st.lists(DOUBLES, min_size=1, max_size=30))
 def test_written_doubles_are_the_servers(server: Connection, numbers: list[float]) -> None:
