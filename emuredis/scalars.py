@@ -7,6 +7,7 @@ The server itself has several readers, and which one a command uses shows in wha
 | function                 | used by                                  | hexadecimal | ``1e400`` | ``''`` |
 | ------------------------ | ---------------------------------------- | ----------- | --------- | ------ |
 | `parse_int`              | every integer argument and INCR          | no          | no        | no     |
+| `parse_unsigned`         | cursors of scans, parts of stream ids    | no          | no        | no     |
 | `parse_float`            | scores, weights, coordinates             | no          | no        | no     |
 | `parse_bound`            | ends of score ranges, ``(`` allowed      | no          | infinity  | 0      |
 | `parse_long_double`      | INCRBYFLOAT, HINCRBYFLOAT                | yes         | yes       | no     |
@@ -38,10 +39,12 @@ __all__ = [
     "parse_long_double",
     "parse_score",
     "parse_timeout_ms",
+    "parse_unsigned",
 ]
 
 LLONG_MAX = (1 << 63) - 1
 LLONG_MIN = -(1 << 63)
+ULLONG_MAX = (1 << 64) - 1
 _INF = math.inf
 
 
@@ -61,6 +64,23 @@ def parse_int(text: bytes) -> int | None:
         return None
     number = int(text)
     return number if number >= LLONG_MIN else None
+
+
+_UNSIGNED = re.compile(rb"[ \t\n\v\f\r]*([+-]?)(\d+)\Z")
+
+
+def parse_unsigned(text: bytes) -> int | None:
+    """The 64-bit integer without sign written by ``text``, or None.
+
+    What is no canonical signed integer is read by C's strtoull: blanks in front, leading zeros and a sign pass, and
+    a negative number wraps round. A canonical negative number is refused.
+    """
+    if text.isdigit() and len(text) < 20:
+        return int(text)
+    match = _UNSIGNED.match(text)
+    if match is None or (number := int(match[2])) > ULLONG_MAX or (parse_int(text) or 0) < 0:
+        return None
+    return -number & ULLONG_MAX if match[1] == b"-" else number
 
 
 # -- doubles: reading --------------------------------------------------------------------------

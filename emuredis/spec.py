@@ -334,7 +334,7 @@ def _item(tokens: list[str], at: int) -> tuple[Argument, int]:
         arg = _one(items)
         arg.optional |= word == "["
         return arg, at + 1
-    if word[-1] == "=":
+    if word[-1] == "=" and len(word) > 1:
         arg, at = _item(tokens, at + 1)
         if not arg.children and arg.type != "pure-token":
             arg.display = arg.name

@@ -1,7 +1,6 @@
 """SCAN, and what HSCAN, SSCAN and ZSCAN share with it: cursors and options.
 
-A cursor is 64 bits without sign in a text that the server reads with C's strtoull, so blanks in front and a sign
-are let through once the strict reading has failed. The order of a scan is that of `emuredis.values.scan`: an
+The order of a scan is that of `emuredis.values.scan`: an
 element present during a whole scan is returned exactly once.
 
 A collection's command reads the cursor first, then looks its key up, and only then reads the options: a missing
@@ -10,7 +9,6 @@ key hides every error of the options.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from emuredis import errors
@@ -18,7 +16,7 @@ from emuredis.commands.args import integer
 from emuredis.errors import ReplyError
 from emuredis.patterns import Matcher, compile
 from emuredis.replies import Reply
-from emuredis.scalars import parse_int
+from emuredis.scalars import parse_unsigned
 from emuredis.spec import command
 from emuredis.values.hash import Hash
 from emuredis.values.list import List
@@ -40,9 +38,6 @@ _KNOWN_TYPES = frozenset((b"string", b"list", b"set", b"zset", b"hash", b"stream
 #: The options that leave companions out, and the one command that takes each.
 _NAMES_ONLY = {b"novalues": b"hscan", b"noscores": b"zscan"}
 
-_UNSIGNED = re.compile(rb"[ \t\n\v\f\r]*([+-]?)(\d+)\Z")
-_BITS_64 = (1 << 64) - 1
-
 
 class ScanOptions:
     """MATCH, COUNT, TYPE and NOVALUES or NOSCORES; ``match`` is None when every element matches."""
@@ -58,13 +53,10 @@ class ScanOptions:
 
 def parse_cursor(text: bytes) -> int:
     """The cursor written by ``text``, or ``ERR invalid cursor``."""
-    number = parse_int(text)
-    if number is not None and number >= 0:
-        return number
-    match = _UNSIGNED.match(text) if number is None else None
-    if match is None or (value := int(match[2])) > _BITS_64:
+    number = parse_unsigned(text)
+    if number is None:
         raise ReplyError("ERR invalid cursor")
-    return -value & _BITS_64 if match[1] == b"-" else value
+    return number
 
 
 def parse_scan_options(argv: list[bytes], start: int, name: bytes) -> ScanOptions:

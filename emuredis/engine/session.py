@@ -91,8 +91,8 @@ class Session:
         """Block until one of ``keys`` holds a value of class ``kind``, then run this command again.
 
         ``timeout``: milliseconds, 0 for ever. ``needs_keys``: run it again, too, when a key no longer does.
-        ``resolved``: what to run again, where that is not the command as it came. Returns BLOCKED, or ``on_timeout`` where blocking is
-        not possible (inside MULTI and scripts).
+        ``resolved``: what to run again, where that is not the command as it came. Returns BLOCKED, or
+        ``on_timeout`` where blocking is not possible (inside MULTI and scripts).
         """
         if self.deny_blocking:
             return on_timeout

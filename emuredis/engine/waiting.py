@@ -2,8 +2,9 @@
 
 A blocking handler that finds nothing calls ``ctx.park`` and returns BLOCKED; a `Waiter` then stands at the
 tail of the queue of each of its keys. After a unit, `serve` goes through the keys that came to be: each
-waiter *present at the start*, first come first served, is taken out and its command run again; so is, when its key
-has gone or changed its type, one that `needs_keys` (XREADGROUP then answers with an error). It replies, or parks again at the tail with the same deadline. Serving can make further keys ready (BLMOVE chains), so it
+waiter *present at the start*, first come first served, is taken out and its command run again; so is one that
+`needs_keys` when its key has gone or changed its type (XREADGROUP then answers with an error). It replies,
+or parks again at the tail with the same deadline. Serving can make further keys ready (BLMOVE chains), so it
 goes on until none is. Serving happens at the instant of the unit that made the keys ready and expires nothing.
 
 Invariant: a waiter is in the queue of each of its keys and, with a deadline, in `deadlines`, or in none.

@@ -270,7 +270,7 @@ class Database:
             ks.announce(self, key, event_class, event)
 
     def signal(self, key: bytes, value: Any) -> None:
-        """Have commands that wait for ``value``, which was there before, look at it again (a new key does so itself)."""
+        """Have those that wait for ``value``, which was there before, look at it again (a new key does so itself)."""
         ks = self.keyspace
         if ks.waiting:
             ks.created(self, key, value.__class__)
@@ -282,7 +282,7 @@ class Database:
             ks.tell(self, key, event)
 
     def alter(self, key: bytes, event_class: int, event: bytes) -> None:
-        """A change that breaks no WATCH: so the server treats what happens to consumer groups. ``event`` may be empty."""
+        """A change that breaks no WATCH, such as all that happens to groups of a stream; ``event`` may be empty."""
         ks = self.keyspace
         ks.dirty += 1
         if event and ks.notify & event_class:
