@@ -30,6 +30,7 @@ from .pool import Pool
 from .repeat import Repeat
 from .script import Scripts
 from .steps import Link
+from .streams import MaxLen, MinId, StreamConsumer, StreamRetention, Streams
 
 __all__ = [
     "WIRE_VERSION",
@@ -53,7 +54,9 @@ __all__ = [
     "Lanes",
     "Link",
     "ManualClock",
+    "MaxLen",
     "Metrics",
+    "MinId",
     "Minter",
     "Options",
     "Pool",
@@ -63,6 +66,9 @@ __all__ = [
     "Scripts",
     "ServerError",
     "Shape",
+    "StreamConsumer",
+    "StreamRetention",
+    "Streams",
     "SystemClock",
     "Verdict",
     "connect",

@@ -74,7 +74,13 @@ class Options:
 
 def parse_url(url: str) -> Target:
     """The target of a URL; ArgumentError says what is wrong with it."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port if parts.scheme in ("redis", "valkey") else None
+    except ValueError as problem:  # an impossible port, a bracket left open
+        raise ArgumentError(f"{url}: {problem}") from None
+    if port == 0:
+        raise ArgumentError(f"{url}: 0 is not a port")
     query = parse_qs(parts.query, keep_blank_values=True)
     unknown = sorted(set(query) - {"db"})
     if unknown:
@@ -82,8 +88,10 @@ def parse_url(url: str) -> Target:
     if parts.scheme in ("redis", "valkey"):
         db = _db(url, parts.path.strip("/") or query.get("db", ["0"])[0])
         username, password = _login(url)
-        host, port = parts.hostname or "127.0.0.1", parts.port or DEFAULT_PORT
-        return Target(url, parts.scheme, host, port, db=db, username=username, password=password)
+        host = parts.hostname or "127.0.0.1"
+        return Target(
+            url, parts.scheme, host, port or DEFAULT_PORT, db=db, username=username, password=password
+        )
     if parts.scheme == "unix":
         path = unquote(parts.netloc.rpartition("@")[2] + parts.path)
         if not path:

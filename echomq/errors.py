@@ -59,6 +59,7 @@ class Verdict(StrEnum):
     CANCELLED = "cancelled"
     ABSENT = "absent"
     ADVANCED = "advanced"
+    NONMONOTONIC = "nonmonotonic"
 
 
 class EchoError(Exception):

@@ -19,6 +19,7 @@ __all__ = ["VERSION_KEY", "Keys", "check_queue", "hashtag", "slot"]
 VERSION_KEY = "{emq}:version"
 
 _QUEUE = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
+_ARCHIVED = ":archived"
 _DEDUP = re.compile(r"[A-Za-z0-9._-]{1,255}\Z")
 
 
@@ -132,7 +133,15 @@ class Keys:
         return self.base + "de:" + dedup_id
 
     def stream(self, name: str) -> str:
+        """An event log; its name is the application's, and may not be mistaken for a mark of another."""
+        if not isinstance(name, str) or not name or name.endswith(_ARCHIVED):
+            raise ArgumentError(
+                f"a stream's name is a non-empty string that does not end in {_ARCHIVED}, not {name!r}"
+            )
         return self.base + "stream:" + name
+
+    def stream_archived(self, name: str) -> str:
+        return self.stream(name) + _ARCHIVED
 
     def __repr__(self) -> str:
         return f"Keys({self.queue!r})"

@@ -24,10 +24,11 @@ from . import flows as _flows  # isort: skip
 from . import client as _client  # isort: skip
 from . import weights as _weights  # isort: skip
 from . import batches as _batches  # isort: skip
+from . import streams as _streams  # isort: skip
 
 __all__ = ["Result", "names", "run"]
 
-_PLANES = (_core, _planes, _groups, _flows, _client, _weights, _batches)
+_PLANES = (_core, _planes, _groups, _flows, _client, _weights, _batches, _streams)
 
 
 class Result(NamedTuple):

@@ -92,12 +92,15 @@ class _Run:
         self.entries.append(Entry(line.number, line.text, line.variant, frame))
 
     def _distance(self, frame: Frame) -> Frame:
-        """Times of day (seconds or milliseconds, by their size) as their distance from the block's start."""
+        """Times of day (seconds or milliseconds, by their size) as their distance from the block's start.
+
+        What is too small for a time since 2001 is a number of something else.
+        """
         if isinstance(frame.value, list):
             items = [self._distance(item) for item in frame.value]
             head = frame.raw[: frame.raw.index(b"\n") + 1]
             return Frame(frame.kind, items, head + b"".join(item.raw for item in items))
-        if frame.kind != ":" or frame.value <= 0:
+        if frame.kind != ":" or frame.value < 1_000_000_000:
             return frame
         since = self.began_ms if frame.value > 100_000_000_000 else self.began_ms // 1000
         return Frame(":", frame.value - since, b":%d\r\n" % (frame.value - since))
@@ -176,6 +179,7 @@ _CONTENT = {
     b"set": ([b"SMEMBERS"], [], Variant("unordered")),
     b"hash": ([b"HGETALL"], [], Variant("unordered", 2)),
     b"zset": ([b"ZRANGE"], [b"0", b"-1", b"WITHSCORES"], Variant()),
+    b"stream": ([b"XRANGE"], [b"-", b"+"], Variant()),
 }
 
 

@@ -23,10 +23,20 @@ from .compare import differences
 from .lines import Block, Line, Variant
 from .run import run
 
-GROUPS = ("string", "generic", "hash", "list", "set", "sorted-set", "transactions")
+GROUPS = ("string", "generic", "hash", "list", "set", "sorted-set", "stream", "transactions")
 # Random choices that change the content, and what the clock decides.
 LEFT_OUT = {"spop", "wait", "waitaof", "migrate", "object|freq", "object|idletime"}
-BY_THE_CLOCK = {"ttl", "pttl", "expiretime", "pexpiretime", "httl", "hpttl", "hexpiretime", "hpexpiretime"}
+BY_THE_CLOCK = {
+    "ttl",
+    "pttl",
+    "expiretime",
+    "pexpiretime",
+    "httl",
+    "hpttl",
+    "hexpiretime",
+    "hpexpiretime",
+    "xinfo|stream",
+}
 IN_SCRIPT = b"return redis.call(unpack(ARGV))"
 
 TABLE = Emulator().engine.table

@@ -58,6 +58,10 @@ def test_a_failure_is_named_and_counted(
         (["conformance", "--scripts", "no-such-folder"], "no folder of scripts"),
         (["conformance", "--time-scale", "0"], "--time-scale"),
         (["conformance", "--url", "ftp://x"], "emuredis://"),
+        (["stats", "--url", "redis://h:99999", "q"], "redis://h:99999: Port out of range 0-65535"),
+        (["stats", "--url", "redis://h:port", "q"], "redis://h:port: Port could not be cast"),
+        (["stats", "--url", "redis://h:0", "q"], "redis://h:0: 0 is not a port"),
+        (["stats", "--url", "redis://[::1", "q"], "redis://[::1: Invalid IPv6 URL"),
     ],
 )
 def test_refusals(args: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,8 @@ from emuredis.spec import Argument, Command
 __all__ = ["command_line"]
 
 KEYS = [b"a", b"b", b"c", b"d", b"e"]
+GROUPS = [b"g", b"h"]
+CONSUMERS = [b"x", b"y"]
 MEMBERS = [b"x", b"y", b"z", b"1", b"2", b"-7", b"3.5", b"", b"\xff\x00"]
 NUMBERS = [b"0", b"1", b"2", b"3", b"-1", b"-2", b"-100", b"10", b"100"]
 ODD_NUMBERS = [
@@ -49,7 +51,15 @@ BY_NAME: dict[str, tuple[list[bytes], list[bytes]]] = {
     "index": (NUMBERS, ODD_NUMBERS),
     "index1": ([b"0", b"1"], [b"16", b"x"]),
     "index2": ([b"0", b"1"], [b"16", b"x"]),
+    "min-idle-time": ([b"0", b"0", b"100000"], ODD_NUMBERS),
+    "ms": ([b"0", b"200000"], ODD_NUMBERS),
+    "group": (GROUPS, GROUPS),
+    "consumer": (CONSUMERS, CONSUMERS),
 }
+# Arguments that hold ids of streams, by their names; of other types they are what the type says.
+IDS = [b"1-1", b"1-2", b"2", b"3-0", b"5", b"7-7", b"9-*"]
+ODD_IDS = [b"0", b"-", b"+", b"$", b">", b"(2", b"x", b"1-", b"18446744073709551615-18446744073709551615"]
+ID_NAMES = {"id", "start", "end", "threshold", "last-id", "lastid", "max-deleted-id"}
 BY_TYPE: dict[str, tuple[list[bytes], list[bytes]]] = {
     "key": (KEYS, KEYS),
     "string": (MEMBERS, MEMBERS),
@@ -64,13 +74,18 @@ Words = SearchStrategy[list[bytes]]
 
 def _value(arg: Argument) -> SearchStrategy[bytes]:
     usual, odd = BY_NAME.get(arg.name) or BY_TYPE.get(arg.type) or BY_TYPE["string"]
+    if arg.type == "string" and arg.name in ID_NAMES:
+        usual, odd = IDS, ODD_IDS
+    if arg.token == "BLOCK":
+        usual, odd = [b"5"], [b"-1", b"x"]
     return st.sampled_from(usual * (1 + 7 * len(odd) // len(usual)) + odd)
 
 
 def _once(arg: Argument) -> Words:
     """One occurrence of ``arg``, without what `multiple` and `optional` add."""
     if arg.type == "oneof":
-        words: Words = st.one_of(*[_argument(child) for child in arg.children])
+        # An id that the server makes up depends on the moment.
+        words: Words = st.one_of(*[_argument(child) for child in arg.children if child.token != "*"])
     elif arg.type == "block":
         words = _sequence(arg.children)
     elif arg.type == "pure-token":
@@ -102,10 +117,25 @@ def _sequence(args: list[Argument]) -> Words:
         if args[at].name == "numkeys" and follows is not None and follows.multiple:
             parts.append(_counted(follows))
             at += 2
+        elif args[at].multiple and follows is not None and follows.multiple:
+            parts.append(_paired(args[at], follows))
+            at += 2
         else:
             parts.append(_argument(args[at]))
             at += 1
     return st.tuples(*parts).map(lambda each: [word for part in each for word in part])
+
+
+def _paired(first: Argument, second: Argument) -> Words:
+    """As many of the first as of the second, but for the odd one."""
+
+    def build(drawn: tuple[list[tuple[list[bytes], list[bytes]]], bool]) -> list[bytes]:
+        pairs, whole = drawn
+        words = [word for one, _ in pairs for word in one] + [word for _, two in pairs for word in two]
+        return words if whole else words[:-1]
+
+    pairs = st.lists(st.tuples(_once(first), _once(second)), min_size=1, max_size=3)
+    return st.tuples(pairs, st.sampled_from([True] * 9 + [False])).map(build)
 
 
 def _counted(arg: Argument) -> Words:
