@@ -91,9 +91,13 @@ class Client:
         return wait_for_reply(engine, waiter)
 
     def close(self) -> None:
-        """Disconnect: subscriptions, watches and a parked command are dropped. Safe to call twice."""
+        """Disconnect: subscriptions, watches and a parked command are dropped. Safe to call twice.
+
+        A thread that waits in `call` meanwhile gets an EmulatorError.
+        """
         with self._engine.lock:
             self._engine.disconnect(self.session)
+            self.session.on_close()
 
     def _push(self, push: Reply) -> None:
         if self.on_push is not None:

@@ -14,6 +14,7 @@ from emuredis.client import Client
 from emuredis.clock import Clock, SystemClock
 from emuredis.engine.config import Config
 from emuredis.engine.engine import Engine
+from emuredis.forks import survive
 from emuredis.spec import TABLE
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Emulator:
     def __init__(self, clock: Clock | None = None, seed: int | None = None,
                  config: dict[str, Any] | None = None) -> None:  # fmt: skip
         self.engine = Engine(TABLE, clock if clock is not None else SystemClock(), seed, Config(config))
+        survive(self.engine)
 
     @classmethod
     def named(cls, name: str) -> Emulator:

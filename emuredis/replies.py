@@ -13,6 +13,7 @@ library would have parsed, and `emuredis.scripting` into a Lua value.
 | ``Status``          | simple string        | simple string            |
 | ``ReplyError``      | error                | error                    |
 | ``float``           | bulk string          | double                   |
+| ``LongFloat``       | bulk string          | double, both with up to 17 decimals |
 | ``bool``            | integer 1 or 0       | boolean                  |
 | ``list``            | array                | array                    |
 | ``Map``             | flat array           | map                      |
@@ -23,6 +24,7 @@ library would have parsed, and `emuredis.scripting` into a Lua value.
 | ``Verbatim``        | bulk string          | verbatim string          |
 | ``BigNumber``       | bulk string          | big number               |
 | ``Frames``          | each item as a reply of its own, one after the other      |
+| ``Spoken``          | as its ``resp`` says, whichever is spoken now             |
 
 Invariant: dispatch is on the exact class (``reply.__class__``), so a new kind of value is a new
 class here and one entry in each table of `emuredis.protocol` and `emuredis.scripting`.
@@ -41,6 +43,7 @@ __all__ = [
     "BigNumber",
     "Blocked",
     "Frames",
+    "LongFloat",
     "Map",
     "NullArray",
     "PairMap",
@@ -48,6 +51,7 @@ __all__ = [
     "Push",
     "Reply",
     "Set",
+    "Spoken",
     "Status",
     "Verbatim",
 ]
@@ -102,6 +106,25 @@ class Verbatim(bytes):
     """Text for humans (INFO, CLIENT LIST); ``format``: three letters, which only a script makes other than ``txt``."""
 
     format = b"txt"
+
+
+class Spoken:
+    """``reply`` for protocol ``resp``: what an EXEC ran before a HELLO in it (no script ever meets one)."""
+
+    __slots__ = ("reply", "resp")
+
+    def __init__(self, reply: Reply, resp: int) -> None:
+        self.reply = reply
+        self.resp = resp
+
+    def __repr__(self) -> str:
+        return f"Spoken({self.reply!r}, {self.resp})"
+
+
+class LongFloat(float):
+    """A double told in full: coordinates."""
+
+    __slots__ = ()
 
 
 class BigNumber(int):

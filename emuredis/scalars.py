@@ -14,6 +14,7 @@ The server itself has several readers, and which one a command uses shows in wha
 | `parse_timeout_ms`       | timeouts of blocking commands            | yes         | yes       | no     |
 
 `format_double` is the text of a score in both protocols (`format_double_17` in ZSCAN of a large set),
+`format_decimals` that of a coordinate,
 `format_long_double` that of INCRBYFLOAT. A parser returns None for what the server refuses; the caller
 knows the error text. To add a number format, find out from a live server what it accepts and give it a
 name of its own here.
@@ -30,6 +31,7 @@ __all__ = [
     "LLONG_MIN",
     "LongDouble",
     "add_long_double",
+    "format_decimals",
     "format_double",
     "format_double_17",
     "format_long_double",
@@ -188,6 +190,12 @@ def _is_plain(number: float, decimals: int) -> bool:
 def format_double_17(number: float) -> bytes:
     """``number`` with 17 significant digits, as ZSCAN prints the scores of a set that is not compact."""
     return b"%.17g" % number
+
+
+def format_decimals(number: float) -> bytes:
+    """``number`` with up to 17 decimals, as coordinates are printed."""
+    text = (b"%.17f" % number).rstrip(b"0").rstrip(b".")
+    return text if text != b"-0" else b"0"
 
 
 def _place_digits(digits: str, power: int, most: int) -> str:

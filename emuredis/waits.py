@@ -62,7 +62,8 @@ def _wait_manual(engine: Engine, event: threading.Event, seconds: float | None, 
                  keys_wake: bool) -> bool:  # fmt: skip
     clock: Any = engine.clock
     end = None if seconds is None else clock.now_ns() + round(seconds * 1000) * NS_PER_MS
-    give_up = monotonic() + PATIENCE
+    # A wait with an end never takes longer in real time than it asked for: it may well be a nap between two looks.
+    give_up = monotonic() + (PATIENCE if seconds is None else min(seconds, PATIENCE))
     engine.threads.park()
     try:
         while not event.is_set():
@@ -79,7 +80,8 @@ def _wait_manual(engine: Engine, event: threading.Event, seconds: float | None, 
                     if end is not None:
                         return False
                     raise blame()
-            if not event.wait(LOOK) and monotonic() > give_up:
+            left = give_up - monotonic()
+            if not event.wait(max(min(LOOK, left), 0.0)) and left <= LOOK:
                 if end is not None:
                     return False
                 raise blame()

@@ -101,11 +101,11 @@ def randomkey(ctx: Session, argv: list[bytes]) -> Reply:
 def _hand_over(source: Database, key: bytes, target: Database, newkey: bytes, value: Any) -> None:
     """Put ``value``, the value of ``key``, under ``newkey``, which is absent, with the same deadline."""
     deadline = source.deadline(key)
+    if source.encodings and (encoding := source.noted_encoding(key, value)):
+        value = target.note_encoding(newkey, value, encoding)
     target.add(newkey, value)
     if deadline is not None:
         target.expire_at(newkey, deadline)
-    if source.encodings and (encoding := source.noted_encoding(key, value)):
-        target.note_encoding(newkey, value, encoding)
     target.adopt_fields(newkey, value)
 
 

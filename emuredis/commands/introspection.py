@@ -186,7 +186,7 @@ def _key_spec(spec: KeySpec) -> Reply:
 
 
 #: Commands that are not for applications.
-_SYSTEM_COMMANDS = frozenset(["debug"])
+_SYSTEM_COMMANDS = frozenset(["debug", "pfdebug", "pfselftest"])
 
 
 def _docs(cmd: Command) -> Reply:
@@ -258,8 +258,9 @@ def _keys_asked_for(ctx: Session, argv: list[bytes]) -> list[tuple[bytes, list[s
 def keys_of(cmd: Command, argv: list[bytes]) -> list[tuple[bytes, list[str]]]:
     """The keys in ``argv`` with the flags of each; none if the arguments do not have the shape of the command."""
     keys: list[tuple[bytes, list[str]]] = []
+    stored = _STORED.get(cmd.name)
     for spec in cmd.key_specs:
-        if "not_key" in spec.flags or spec.kind == "unknown":
+        if "not_key" in spec.flags or spec.kind == "unknown" or (stored and spec.keyword is not None):
             continue
         places = _places(spec, argv)
         if not places:
@@ -268,8 +269,8 @@ def keys_of(cmd: Command, argv: list[bytes]) -> list[tuple[bytes, list[str]]]:
         if "variable_flags" in flags:
             flags = _VARIABLE_FLAGS[cmd.name](argv)
         keys += [(argv[at], flags) for at in places]
-    if cmd.name == "sort":
-        keys += _sort_store(argv)
+    if stored:
+        keys += stored(argv)
     return keys
 
 
@@ -304,7 +305,7 @@ def _places(spec: KeySpec, argv: list[bytes]) -> list[int]:
     return list(range(first, last + 1, step))
 
 
-def _sort_store(argv: list[bytes]) -> list[tuple[bytes, list[str]]]:
+def _sort_stored(argv: list[bytes]) -> list[tuple[bytes, list[str]]]:
     """The key that SORT stores into: its place depends on the options before it, and the last one counts."""
     found: list[tuple[bytes, list[str]]] = []
     at = 2
@@ -316,10 +317,39 @@ def _sort_store(argv: list[bytes]) -> list[tuple[bytes, list[str]]]:
     return found
 
 
+def _radius_stored(argv: list[bytes]) -> list[tuple[bytes, list[str]]]:
+    """The key that GEORADIUS stores into; again the last one counts."""
+    found: list[tuple[bytes, list[str]]] = []
+    at = 5
+    while at + 1 < len(argv):
+        if argv[at].upper() in (b"STORE", b"STOREDIST"):
+            at += 1
+            found = [(argv[at], ["OW", "update"])]
+        at += 1
+    return found
+
+
+_STORED = {"sort": _sort_stored, "georadius": _radius_stored, "georadiusbymember": _radius_stored}
+
+
 def _set_flags(argv: list[bytes]) -> list[str]:
     """SET reads the old value only with GET."""
     return ["RW", "access", "update"] if any(arg.upper() == b"GET" for arg in argv[3:]) else ["OW", "update"]
 
 
+def _bitfield_flags(argv: list[bytes]) -> list[str]:
+    """BITFIELD only reads if it consists of GET and OVERFLOW."""
+    at, size = 2, len(argv)
+    while at < size:
+        word, left = argv[at].upper(), size - at - 1
+        if word == b"GET" and left >= 2:
+            at += 3
+        elif word == b"OVERFLOW" and left >= 1:
+            at += 2
+        else:
+            return ["RW", "access", "update"]
+    return ["RO", "access"]
+
+
 #: Commands whose options decide what happens to the key.
-_VARIABLE_FLAGS: dict[str, Callable[[list[bytes]], list[str]]] = {"set": _set_flags}
+_VARIABLE_FLAGS: dict[str, Callable[[list[bytes]], list[str]]] = {"set": _set_flags, "bitfield": _bitfield_flags}

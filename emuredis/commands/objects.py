@@ -1,8 +1,8 @@
 """OBJECT: how the server would store a value.
 
 Collections know their encoding. That of a string follows from its text and the length of its key, except that
-APPEND and SETRANGE leave a ``raw`` one behind and INCRBYFLOAT never an ``int``; `Database.note_encoding` remembers
-these, unless the text is a single byte.
+what changes a part of it (APPEND, SETRANGE, SETBIT, PFADD ...) leaves a ``raw`` one behind and INCRBYFLOAT never an
+``int``; `Database.note_encoding` remembers these.
 """
 
 from __future__ import annotations

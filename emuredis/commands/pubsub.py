@@ -39,6 +39,8 @@ def psubscribe(ctx: Session, argv: list[bytes]) -> Reply:
          since="7.0.0", complexity="O(N), N being the number of shard channels", subscribed=True)  # fmt: skip
 def ssubscribe(ctx: Session, argv: list[bytes]) -> Reply:
     """Listens to shard channels."""
+    if ctx.deny_blocking:
+        raise ReplyError("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client")
     return _subscribe(ctx, "shard_channels", b"ssubscribe", argv)
 
 
@@ -64,6 +66,7 @@ def sunsubscribe(ctx: Session, argv: list[bytes]) -> Reply:
 
 
 def _subscribe(ctx: Session, kind: str, word: bytes, argv: list[bytes]) -> Reply:
+    ctx.engine.publish_events()  # what came before, within a transaction, is not for this subscriber
     replies = Frames()
     for name in argv[1:]:
         ctx.engine.pubsub.subscribe(kind, ctx, name)
@@ -72,6 +75,7 @@ def _subscribe(ctx: Session, kind: str, word: bytes, argv: list[bytes]) -> Reply
 
 
 def _unsubscribe(ctx: Session, kind: str, word: bytes, argv: list[bytes]) -> Reply:
+    ctx.engine.publish_events()  # what came before, within a transaction, still is
     replies = Frames()
     for name in argv[1:] or list(getattr(ctx, kind)):
         ctx.engine.pubsub.unsubscribe(kind, ctx, name)

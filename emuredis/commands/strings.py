@@ -316,7 +316,7 @@ def append(ctx: Session, argv: list[bytes]) -> Reply:
     if old is not None:
         _check_length(ctx, len(old) + len(value))
         value = old + value
-        db.note_encoding(key, value, b"raw")
+        value = db.note_encoding(key, value, b"raw")
     db.update(key, value)
     db.touch(key, STRING, b"append")
     return len(value)
@@ -335,7 +335,7 @@ def setrange(ctx: Session, argv: list[bytes]) -> Reply:
         return len(old)
     _check_length(ctx, offset + len(part))
     value = old[:offset].ljust(offset, b"\0") + part + old[offset + len(part) :]
-    db.note_encoding(key, value, b"raw")
+    value = db.note_encoding(key, value, b"raw")
     db.update(key, value)
     db.touch(key, STRING, b"setrange")
     return len(value)
@@ -411,7 +411,7 @@ def incrbyfloat(ctx: Session, argv: list[bytes]) -> Reply:
         raise ReplyError("ERR increment would produce NaN or Infinity")
     value = format_long_double(total)
     if b"." not in value:
-        db.note_encoding(key, value, b"embstr")
+        value = db.note_encoding(key, value, b"embstr")
     db.update(key, value)
     db.touch(key, STRING, b"incrbyfloat")
     return value

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emuredis.errors import ReplyError
-from emuredis.replies import NULL_ARRAY, OK, Reply
+from emuredis.replies import NULL_ARRAY, OK, Reply, Spoken
 from emuredis.spec import command
 
 if TYPE_CHECKING:
@@ -45,10 +45,14 @@ def exec_(ctx: Session, argv: list[bytes]) -> Reply:
     ctx.deny_blocking = True
     try:
         for cmd, queued in queue:
+            protocol = ctx.protocol
             try:
-                replies.append(engine.call(ctx, cmd, queued))
+                reply = engine.call(ctx, cmd, queued)
             except ReplyError as error:
-                replies.append(error)
+                reply = error
+            if ctx.protocol != protocol:  # a HELLO: what came before it stays as it was
+                replies = [item if item.__class__ is Spoken else Spoken(item, protocol) for item in replies]
+            replies.append(reply)
     finally:
         ctx.deny_blocking = False
     return replies

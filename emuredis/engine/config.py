@@ -144,6 +144,7 @@ _PARAMETERS = [
     Parameter("enable-debug-command", "no", _one_of("no", "yes", "local"), str, IMMUTABLE),
     Parameter("hash-max-listpack-entries", 512, _COUNT, str),
     Parameter("hash-max-listpack-value", 64, _SIZE, str),
+    Parameter("hll-sparse-max-bytes", 3000, _SIZE, str),
     Parameter("io-threads", 1, _integer(1, 256), str, FIXED),
     Parameter("list-max-listpack-size", -2, _integer(-_INT_MAX - 1, _INT_MAX), str),
     Parameter("maxclients", 10000, _integer(1, (1 << 32) - 1), str),
@@ -202,7 +203,7 @@ _OTHERS = """
     commandlog-large-request-max-len commandlog-reply-larger-than commandlog-request-larger-than
     commandlog-slow-execution-max-len crash-log-enabled crash-memcheck-enabled dbfilename dir disable-thp
     dual-channel-replication-enabled enable-module-command enable-protected-configs extended-redis-compatibility
-    hash-seed hide-user-data-from-log hll-sparse-max-bytes hz ignore-warnings import-mode jemalloc-bg-thread
+    hash-seed hide-user-data-from-log hz ignore-warnings import-mode jemalloc-bg-thread
     latency-monitor-threshold latency-tracking latency-tracking-info-percentiles lazyfree-lazy-eviction
     lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush lfu-decay-time
     lfu-log-factor list-compress-depth locale-collate log-format log-timestamp-format logfile loglevel masterauth
@@ -233,6 +234,7 @@ UNSUPPORTED = frozenset(_OTHERS.split())
 _LIMITS = {
     "hash_max_listpack_entries": "hash_entries",
     "hash_max_listpack_value": "hash_value",
+    "hll_sparse_max_bytes": "hll_sparse_bytes",
     "list_max_listpack_size": "list_size",
     "set_max_intset_entries": "set_intset",
     "set_max_listpack_entries": "set_entries",

@@ -145,17 +145,23 @@ class Database:
             self.remove(key)
             self.notify(key, notify.GENERIC, b"del")
 
-    def note_encoding(self, key: bytes, value: bytes, encoding: bytes) -> None:
-        """Remember for OBJECT ENCODING that this string is not encoded as its text suggests.
+    def note_encoding(self, key: bytes, value: bytes, encoding: bytes) -> bytes:
+        """Remember for OBJECT ENCODING that this string is not encoded as its text suggests; the text to store.
 
-        Any other write stores another object, so a note is good while the key holds the same one. Texts of one
-        byte are the exception, as Python has each only once: they are not noted.
+        Any other write stores another object, so a note is good while the key holds the same one. Of a text of one
+        byte, which Python has only once, a copy is made (`int.to_bytes` does make one, a test sees to that); the
+        empty text cannot be copied, and is not noted.
         """
-        if len(value) > 1:
-            notes = self.encodings
-            notes[key] = value, encoding
-            if len(notes) > 64 + 2 * len(self.data):
-                self.encodings = {key: note for key, note in notes.items() if self.data.get(key) is note[0]}
+        if len(value) < 2:
+            if not value:
+                return value
+            value = value[0].to_bytes(1, "big")
+        notes = self.encodings
+        if len(notes) > 64 + 2 * len(self.data):
+            notes = {key: note for key, note in notes.items() if self.data.get(key) is note[0]}
+            self.encodings = notes
+        notes[key] = value, encoding
+        return value
 
     def noted_encoding(self, key: bytes, value: bytes) -> bytes | None:
         """What `note_encoding` remembers of ``value``, the value of ``key``."""

@@ -19,6 +19,7 @@ from emuredis.errors import ReplyError
 from emuredis.replies import (
     BigNumber,
     Frames,
+    LongFloat,
     Map,
     NullArray,
     PairMap,
@@ -26,10 +27,11 @@ from emuredis.replies import (
     Push,
     Reply,
     Set,
+    Spoken,
     Status,
     Verbatim,
 )
-from emuredis.scalars import format_double
+from emuredis.scalars import format_decimals, format_double
 
 __all__ = ["TOP2", "TOP3", "encode", "encode_into"]
 
@@ -157,6 +159,15 @@ def _float3(parts: list[bytes], reply: float) -> None:
     parts.append(format_double(reply))
 
 
+def _long_float2(parts: list[bytes], reply: float) -> None:
+    _bytes(parts, format_decimals(reply))
+
+
+def _long_float3(parts: list[bytes], reply: float) -> None:
+    parts.append(b"\r\n,")
+    parts.append(format_decimals(reply))
+
+
 def _bool2(parts: list[bytes], reply: bool) -> None:
     parts.append(b"\r\n:1" if reply else b"\r\n:0")
 
@@ -242,6 +253,10 @@ def _frames3(parts: list[bytes], reply: Frames) -> None:
     _items(parts, reply, WRITE3)
 
 
+def _spoken(parts: list[bytes], reply: Spoken) -> None:
+    (WRITE3 if reply.resp == 3 else WRITE2)[reply.reply.__class__](parts, reply.reply)
+
+
 # -- tables ------------------------------------------------------------------------------------
 
 
@@ -267,6 +282,7 @@ WRITE2.update(
         Status: _status,
         ReplyError: _error,
         float: _float2,
+        LongFloat: _long_float2,
         bool: _bool2,
         list: _array(b"*%d", WRITE2),
         Map: _array(b"*%d", WRITE2),
@@ -277,6 +293,7 @@ WRITE2.update(
         Verbatim: _bytes,
         BigNumber: _big_number2,
         Frames: _frames2,
+        Spoken: _spoken,
     }
 )
 WRITE3.update(
@@ -288,6 +305,7 @@ WRITE3.update(
         Status: _status,
         ReplyError: _error,
         float: _float3,
+        LongFloat: _long_float3,
         bool: _bool3,
         list: _array(b"*%d", WRITE3),
         Map: _map3,
@@ -298,6 +316,7 @@ WRITE3.update(
         Verbatim: _verbatim3,
         BigNumber: _big_number3,
         Frames: _frames3,
+        Spoken: _spoken,
     }
 )
 

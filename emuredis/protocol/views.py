@@ -18,6 +18,7 @@ from emuredis.errors import ReplyError
 from emuredis.replies import (
     BigNumber,
     Frames,
+    LongFloat,
     Map,
     NullArray,
     PairMap,
@@ -25,10 +26,11 @@ from emuredis.replies import (
     Push,
     Reply,
     Set,
+    Spoken,
     Status,
     Verbatim,
 )
-from emuredis.scalars import format_double
+from emuredis.scalars import format_decimals, format_double
 
 __all__ = ["View", "make_view", "view2", "view3"]
 
@@ -80,6 +82,7 @@ def make_view(protocol: int, text: Callable[[bytes], Any] | None = None,
 
     for kind in (list, Map, Pairs, Set, Push, Frames):
         table[kind] = items
+    table[Spoken] = lambda reply: make_view(reply.resp, text, error)(reply.reply)
     if protocol == 3:
         table[Map], table[Pairs], table[PairMap] = mapping, pairs, mapping
     else:
@@ -110,9 +113,11 @@ def _scalars(protocol: int, text: Callable[[bytes], Any] | None,
     }
     if protocol == 3:
         table |= {float: _same, bool: _same, BigNumber: int}
+        table[LongFloat] = lambda reply: float(format_decimals(reply))
     else:
         table |= {float: lambda reply: string(format_double(reply)), bool: int}
         table[BigNumber] = lambda reply: string(b"%d" % reply)
+        table[LongFloat] = lambda reply: string(format_decimals(reply))
     return table
 
 

@@ -35,7 +35,7 @@ ROUNDS = 3
 class Wait:
     """One wait for one link: ``future`` becomes True when something arrived, False when the time was over."""
 
-    __slots__ = ("began", "blame", "end", "engine", "future", "keys_wake", "thread")
+    __slots__ = ("blame", "end", "engine", "future", "give_up", "keys_wake", "thread")
 
     def __init__(self, engine: Engine, seconds: float | None, blame: Callable[[], WaitForever],
                  keys_wake: bool) -> None:  # fmt: skip
@@ -44,7 +44,8 @@ class Wait:
         self.keys_wake = keys_wake
         self.future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self.thread = threading.get_ident()
-        self.began = monotonic()
+        # As in `emuredis.waits`: a wait with an end takes no longer in real time than it asked for.
+        self.give_up = monotonic() + (PATIENCE if seconds is None else min(seconds, PATIENCE))
         self.end = None if seconds is None else engine.clock.now_ns() + round(seconds * 1000) * NS_PER_MS
 
     def wake(self) -> None:
@@ -182,7 +183,7 @@ class Idler:
             return 0
         for engine in dict.fromkeys(wait.engine for wait in waits):
             if engine.threads.others_running():
-                return LOOK
+                return self._run_out([wait for wait in waits if wait.engine is engine])
         timers = [timer for timer in getattr(loop, "_scheduled", ()) if not timer.cancelled()]
         if timers and min(timer.when() for timer in timers) - loop.time() < SOON:
             return LOOK / 4
@@ -207,6 +208,16 @@ class Idler:
         for wait in waits:
             if wait.end is not None:
                 wait.finish(False)
-            elif sure or monotonic() - wait.began > PATIENCE:
+            elif sure or monotonic() > wait.give_up:
                 wait.fail()
+        return LOOK
+
+    def _run_out(self, waits: list[Wait]) -> float:
+        """Other threads may still act: end the waits that have waited for them long enough."""
+        for wait in waits:
+            if monotonic() > wait.give_up:
+                if wait.end is not None:
+                    wait.finish(False)
+                else:
+                    wait.fail()
         return LOOK

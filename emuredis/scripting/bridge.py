@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from emuredis import errors
 from emuredis.errors import ReplyError
-from emuredis.replies import BigNumber, Frames, Map, NullArray, PairMap, Pairs, Push, Set, Status, Verbatim
-from emuredis.scalars import format_double
+from emuredis.replies import BigNumber, Frames, LongFloat, Map, NullArray, PairMap, Pairs, Push, Set, Status, Verbatim
+from emuredis.scalars import format_decimals, format_double
 from emuredis.scripting import hot
 from emuredis.scripting.known import SERVER_COMMANDS
 from emuredis.spec import NOSCRIPT, WRITE, Command
@@ -362,6 +362,10 @@ def _double_text(bridge: Bridge, reply: float) -> bytes:
     return format_double(reply)
 
 
+def _long_text(bridge: Bridge, reply: float) -> bytes:
+    return format_decimals(reply)
+
+
 def _one(bridge: Bridge, key: bytes, value: Any) -> Made:
     return Made(bridge.lua.table_from({key: value}))
 
@@ -428,6 +432,10 @@ def _double3(bridge: Bridge, reply: float) -> Made:
     return _one(bridge, b"double", reply)
 
 
+def _long3(bridge: Bridge, reply: float) -> Made:
+    return _one(bridge, b"double", float(format_decimals(reply)))
+
+
 def _big3(bridge: Bridge, reply: int) -> Made:
     return _one(bridge, b"big_number", b"%d" % reply)
 
@@ -442,10 +450,12 @@ _RESP2: dict[type, Callable[[Bridge, Any], Any]] = {
     float: _double_text, bool: _number, list: _array2, Map: _array2, Pairs: _array2, Set: _array2, Push: _array2,
     PairMap: _pair_map2,
     Frames: _array2, Verbatim: _string, BigNumber: _big_text,
+    LongFloat: _long_text,
 }  # fmt: skip
 _RESP3: dict[type, Callable[[Bridge, Any], Any]] = {
     bytes: _same, int: _same, type(None): _nil, NullArray: _nil, Status: _status, ReplyError: _error,
     float: _double3, bool: _same, list: _array3, Map: _map3, Pairs: _pairs3, Set: _set3, Push: _array3,
     PairMap: _map3,
     Frames: _array3, Verbatim: _verbatim3, BigNumber: _big3,
+    LongFloat: _long3,
 }  # fmt: skip

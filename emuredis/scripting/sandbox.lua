@@ -153,9 +153,17 @@ local function blamed()
   return info
 end
 
+-- The host raised something after all, such as a signal's exception: it is told so. The message to end the script with.
+local function crashed(problem)
+  host.crashed(problem)
+  return "ERR the command failed in the emulator"
+end
+
 local function error_handler(err)
   local info = blamed()
-  if type(err) ~= "table" then
+  if type(err) == "userdata" and err ~= null then  -- the host's: interrupted in the midst of a call
+    err = { err = crashed(err) }
+  elseif type(err) ~= "table" then
     err = { err = "ERR " .. globals.tostring(err) }
   elseif real[err] then  -- there the handler fails, writing to it
     return { err = "ERR err_handler_def:10: " .. READONLY, source = "@err_handler_def", line = 10 }
@@ -168,12 +176,6 @@ local function error_handler(err)
 end
 
 local killed, kill_message = false, nil
-
--- The host raised something after all, such as a signal's exception: it is told so. The message to end the script with.
-local function crashed(problem)
-  host.crashed(problem)
-  return "ERR the command failed in the emulator"
-end
 
 local function tick()
   if not killed then

@@ -26,6 +26,7 @@ class Limits:
         "_list_size",
         "hash_entries",
         "hash_value",
+        "hll_sparse_bytes",
         "list_bytes",
         "list_count",
         "list_small",
@@ -41,6 +42,7 @@ class Limits:
     def __init__(self) -> None:
         self.hash_entries = 512
         self.hash_value = 64
+        self.hll_sparse_bytes = 3000
         self.list_size = -2
         self.set_intset = 512
         self.set_entries = 128

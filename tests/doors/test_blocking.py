@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from typing import Any
 
@@ -258,3 +259,47 @@ def test_interrupting_a_thread_takes_the_command_back() -> None:
     assert seen == [("ResponseError", "UNBLOCKED client unblocked via CLIENT UNBLOCK")]
     other.rpush("q", "x")
     assert other.llen("q") == 1
+
+
+def test_closing_a_client_ends_the_wait_of_another_thread() -> None:
+    emulator = emuredis.Emulator()
+    waiting, other = emulator.client(), emulator.client()
+    ended: list[object] = []
+
+    def wait() -> None:
+        try:
+            ended.append(waiting.call("BLPOP", "q", 0))
+        except emuredis.EmulatorError as error:
+            ended.append(str(error))
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    while b"blocked_clients:1" not in other.call("INFO", "clients"):
+        pass
+    waiting.close()
+    thread.join(5)
+    assert ended == ["the connection was closed while its command was blocked"]
+    assert other.call("RPUSH", "q", "x") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+def test_a_child_finds_the_emulator_unlocked() -> None:
+    emulator = emuredis.Emulator()
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with emulator.engine.lock:
+            inside.set()
+            leave.wait(5)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    inside.wait(5)
+    threading.Timer(0.01, leave.set).start()
+    child = os.fork()
+    if child == 0:
+        free = emulator.engine.lock.acquire(timeout=1)
+        os._exit(0 if free and emulator.client().call("INCR", "n") == 1 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    thread.join()
+    assert emulator.client().call("EXISTS", "n") == 0, "the child's writes are its own"

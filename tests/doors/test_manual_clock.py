@@ -295,3 +295,70 @@ def test_a_subscriber_in_the_background_hears_the_foreground() -> None:
         return seen, clock.now_ms
 
     assert run(main) == (["a", "b", "stop"], 1_180_000)
+
+
+# -- while somebody unseen might act: a thread that made the emulator and only waits for others ------
+
+
+def ends(work: Any) -> bool:
+    """Whether ``work`` ends in a thread of its own while this thread, which uses the emulator too, does nothing."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(10)
+    return not thread.is_alive()
+
+
+def test_a_nap_takes_no_longer_than_it_would_in_real_time() -> None:
+    clock, client = make()
+    pubsub = client.pubsub()
+    pubsub.subscribe("c")
+    pubsub.get_message()
+    assert ends(lambda: pubsub.get_message(timeout=0.01))
+    assert clock.now_ms == 1_000_000, "time is still for the one who could act"
+
+
+def test_locks_are_handed_over_while_their_maker_waits() -> None:
+    _clock, client = make()
+    emulator, count = client.emulator, 0
+
+    def work() -> None:
+        nonlocal count
+        for _ in range(3):
+            with emuredis.Redis(emulator=emulator).lock("l", timeout=100, sleep=0.001):
+                count += 1
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert count == 9
+
+
+def test_a_nap_of_a_task_takes_no_longer_than_it_would_in_real_time() -> None:
+    _clock, client = make()
+    emulator, got = client.emulator, []
+
+    async def main() -> None:
+        async with emuredis.asyncio.Redis(emulator=emulator) as r, r.pubsub() as pubsub:
+            await pubsub.subscribe("c")
+            await pubsub.get_message(timeout=0.01)
+            got.append(await pubsub.get_message(timeout=0.01))
+
+    assert ends(lambda: asyncio.run(main()))
+    assert got == [None]
+
+
+def test_a_task_that_nobody_serves_is_told_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emuredis.redispy.idle.PATIENCE", 0.05)
+    _clock, client = make()
+    emulator, told = client.emulator, []
+
+    async def main() -> None:
+        async with emuredis.asyncio.Redis(emulator=emulator) as r:
+            with pytest.raises(WaitForever, match="BLPOP.*'q'"):
+                await r.blpop("q", 0)
+            told.append(True)
+
+    assert ends(lambda: asyncio.run(main()))
+    assert told

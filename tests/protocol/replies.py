@@ -5,7 +5,18 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from emuredis.errors import ReplyError
-from emuredis.replies import NULL_ARRAY, BigNumber, Map, PairMap, Pairs, Push, Set, Status, Verbatim
+from emuredis.replies import (
+    NULL_ARRAY,
+    BigNumber,
+    LongFloat,
+    Map,
+    PairMap,
+    Pairs,
+    Push,
+    Set,
+    Status,
+    Verbatim,
+)
 
 _LINE = st.binary(max_size=8).map(lambda text: text.replace(b"\r", b"").replace(b"\n", b""))
 _SIZES = st.sampled_from([0, 1, 9, 10, 99, 100, 1023, 1024, 5000])
@@ -19,6 +30,7 @@ SCALARS = st.one_of(
     _LINE.map(Status),
     st.text("aÄ \r\n", max_size=8).map(lambda text: ReplyError("ERR " + text)),
     st.floats(allow_nan=False),
+    st.floats(-180, 180).map(LongFloat),
     st.booleans(),
     st.binary(max_size=8).map(Verbatim),
     st.integers(2**63, 2**80).map(BigNumber),

@@ -14,16 +14,18 @@ from emuredis.replies import (
     OK,
     BigNumber,
     Frames,
+    LongFloat,
     Map,
     NullArray,
     PairMap,
     Pairs,
     Push,
     Set,
+    Spoken,
     Status,
     Verbatim,
 )
-from emuredis.scalars import format_double
+from emuredis.scalars import format_decimals, format_double
 from tests.protocol.replies import REPLIES
 from tests.support.resp import Frame, parse
 
@@ -47,6 +49,8 @@ def expected(reply: Any, resp: int) -> tuple[str, Any]:
         return ("(", int(reply)) if three else ("$", b"%d" % reply)
     if isinstance(reply, int):
         return ":", reply
+    if isinstance(reply, LongFloat):
+        return ("," if three else "$"), format_decimals(reply)
     if isinstance(reply, float):
         return ("," if three else "$"), format_double(reply)
     if isinstance(reply, ReplyError):
@@ -99,6 +103,8 @@ def test_frames_are_replies_one_after_the_other(first: Any, second: Any) -> None
         (None, b"$-1\r\n", b"_\r\n"),
         (Frames(), b"", b""),
         (Map(), b"*0\r\n", b"%0\r\n"),
+        (Spoken(Map(), 2), b"*0\r\n", b"*0\r\n"),
+        ([Spoken(None, 3), Spoken(None, 2), None], b"*3\r\n_\r\n$-1\r\n$-1\r\n", b"*3\r\n_\r\n$-1\r\n_\r\n"),
         (Pairs([b"a", 1.5]), b"*2\r\n$1\r\na\r\n$3\r\n1.5\r\n", b"*1\r\n*2\r\n$1\r\na\r\n,1.5\r\n"),
         (PairMap([b"a", []]), b"*1\r\n*2\r\n$1\r\na\r\n*0\r\n", b"%1\r\n$1\r\na\r\n*0\r\n"),
         (ReplyError("ERR two\r\nlines"), b"-ERR two  lines\r\n", b"-ERR two  lines\r\n"),
@@ -112,7 +118,7 @@ def test_edges(reply: Any, two: bytes, three: bytes) -> None:
 def test_every_kind_is_in_every_table() -> None:
     kinds = {
         *(int, bytes, float, bool, list, type(None), NullArray, Status, ReplyError),
-        *(Map, Pairs, Set, Push, Verbatim, BigNumber, Frames),
+        *(Map, Pairs, Set, Push, Verbatim, BigNumber, LongFloat, Frames, Spoken),
     }
     for table in (WRITE2, WRITE3, TOP2, TOP3):
         assert kinds <= set(table)

@@ -10,7 +10,7 @@ from hypothesis import assume, example, given
 from emuredis.errors import ReplyError
 from emuredis.protocol.encode import encode
 from emuredis.protocol.views import view2, view3
-from emuredis.replies import NULL_ARRAY, BigNumber, Frames, Map, Pairs, Push, Set, Status, Verbatim
+from emuredis.replies import NULL_ARRAY, BigNumber, Frames, Map, Pairs, Push, Set, Spoken, Status, Verbatim
 from tests.protocol.replies import REPLIES
 
 redis_parsers = pytest.importorskip("redis._parsers")
@@ -72,6 +72,8 @@ def test_shapes() -> None:
     assert type(view3(Status(b"OK"))) is bytes
     assert type(view3(Push([b"message"]))) is list
     assert view2(Frames([Push([1]), NULL_ARRAY])) == [[1], None]
+    changed = [Spoken(Map([b"a", 1.5]), 2), Spoken(Map([b"a", 1.5]), 3)]
+    assert view2(changed) == view3(changed) == [[b"a", b"1.5"], {b"a": 1.5}]
     error = ReplyError("ERR x")
     assert view3([error])[0] is error and view2(error) is error
 

@@ -198,6 +198,22 @@ def test_an_interrupt_gets_through(monkeypatch: pytest.MonkeyPatch) -> None:
     assert evaluate(emulator, "return 1") == b":1\r\n"
 
 
+@pytest.mark.parametrize("way", ["redis.call", "redis.pcall", "pcall(redis.call"])
+def test_an_interrupt_on_the_way_into_a_command_gets_through(way: str) -> None:
+    """A signal may come before the host's function has begun to catch anything."""
+    emulator = Emulator()
+    evaluate(emulator, "return redis.call('INCR', 'n')")
+
+    def interrupted(*args: object) -> object:
+        raise KeyboardInterrupt
+
+    scripts_of(emulator.engine)._runtime.bridge.register(b"INCR", interrupted, False)
+    call = f"{way}, 'INCR', 'n')" if way.startswith("pcall") else f"{way}('INCR', 'n')"
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(emulator, f"while true do {call} end")
+    assert evaluate(emulator, "return 1") == b":1\r\n"
+
+
 def _interrupted(runtime: Any, config: Any, run: Any, *args: Any) -> Any:
     """Run with the configuration swapped once the run has begun, so that the first tick raises."""
     kept, take = runtime._config, runtime._run
