@@ -1,4 +1,4 @@
-"""The command line: ``python -m emuredis serve``.
+"""The command line: ``python -m emuredis serve`` and ``python -m emuredis commands``.
 
 Responsible for options, for the lines a person sees, and for the signals that end a server. Every parameter that
 an emulator can be made with is an option by the server's name, ``--requirepass secret``; what is listened on has
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from emuredis import Emulator, __version__
+from emuredis import Emulator, __version__, listing
 from emuredis.engine.config import PARAMETERS
 from emuredis.server import Server
 
@@ -30,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return 2
+    if options.command == "commands":
+        return _commands(options.against)
     return _serve(parser, options)
 
 
@@ -56,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
             shown = parameter.render(parameter.default)
             parameters.add_argument(f"--{parameter.name}", metavar="VALUE", default=argparse.SUPPRESS,
                                     help=f"(default: {shown})" if shown else None)  # fmt: skip
+    names = commands.add_parser("commands", help="list the commands, or compare them with a server's")
+    names.add_argument("--against", metavar="URL", help="a real server, for example redis://127.0.0.1:6379")
     return parser
 
 
@@ -63,6 +67,20 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
     return int(text)
+
+
+def _commands(against: str | None) -> int:
+    """0; with a server 0 if every name it has is here, 1 if not, 2 if it could not be asked."""
+    if against is None:
+        print("\n".join(listing.listed()))
+        return 0
+    try:
+        lines, complete = listing.compared(against)
+    except (ImportError, OSError, ValueError) as problem:
+        print(f"emuredis: {problem}", file=sys.stderr)
+        return 2
+    print("\n".join(lines))
+    return 0 if complete else 1
 
 
 def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
