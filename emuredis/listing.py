@@ -7,8 +7,6 @@ the commands answer alike is what the conformance lines are for.
 
 from __future__ import annotations
 
-from typing import Any
-
 from emuredis.spec import TABLE
 
 __all__ = ["compared", "listed"]
@@ -29,7 +27,9 @@ def compared(url: str) -> tuple[list[str], bool]:
     Raises ImportError without redis-py, ValueError for a bad URL, OSError when nobody answers.
     """
     ours = {cmd.name for cmd in TABLE.everything()}
-    theirs = _names_at(url)
+    from emuredis.redispy.names import names_at  # needs redis-py
+
+    theirs = names_at(url)
     missing, extra = sorted(theirs - ours), sorted(ours - theirs)
     known = len(theirs & ours)
     lines = [f"{known} of {len(theirs)} names known ({known / max(1, len(theirs)):.0%})"]
@@ -42,27 +42,3 @@ def compared(url: str) -> tuple[list[str], bool]:
 
 def _shown(name: str) -> str:
     return name.upper().replace("|", " ")
-
-
-def _names_at(url: str) -> set[str]:
-    try:
-        import redis
-    except ImportError as problem:
-        raise ImportError(
-            "comparing with a server needs redis-py: pip install 'emuredis[redis]'"
-        ) from problem
-    client = redis.Redis.from_url(url.replace("valkey://", "redis://", 1), protocol=2)
-    client.response_callbacks.clear()
-    try:
-        rows: list[Any] = client.execute_command("COMMAND")  # type: ignore[assignment]
-    except redis.ConnectionError as problem:
-        raise OSError(f"no server answers at {url}: {problem}") from problem
-    except redis.ResponseError as problem:
-        raise OSError(f"the server at {url} does not answer COMMAND: {problem}") from problem
-    finally:
-        client.close()
-    names = set()
-    for row in rows:
-        names.add(row[0].decode())
-        names.update(sub[0].decode() for sub in (row[9] if len(row) > 9 else ()))
-    return names
