@@ -14,7 +14,7 @@ def names_at(url: str) -> set[str]:
     client = redis.Redis.from_url(url.replace("valkey://", "redis://", 1), protocol=2)
     client.response_callbacks.clear()
     try:
-        rows: list[Any] = client.execute_command("COMMAND")  # type: ignore[assignment]
+        rows: list[Any] = client.execute_command("COMMAND")
     except redis.ConnectionError as problem:
         raise OSError(f"no server answers at {url}: {problem}") from problem
     except redis.ResponseError as problem:
