@@ -34,6 +34,8 @@ _MODULES = (
     "clients",
     "server",
     "info",
+    "memory",
+    "replication",
     "introspection",
 )
 

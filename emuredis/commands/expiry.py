@@ -133,7 +133,7 @@ def _expire(ctx: Session, argv: list[bytes], seconds: bool, base: int, name: str
     flags = parse_expire_flags(argv, 3, len(argv)) if len(argv) > 3 else None
     when = instant(argv[2], seconds, base, name)
     db, key = ctx.db, argv[1]
-    if db.peek(key) is None:
+    if db.peek(key, True) is None:
         return 0
     if flags and not allows(flags, db.deadline(key), when):
         return 0
@@ -177,7 +177,7 @@ def pexpireat(ctx: Session, argv: list[bytes]) -> Reply:
 def persist(ctx: Session, argv: list[bytes]) -> Reply:
     """Takes the time to live of a key away."""
     db, key = ctx.db, argv[1]
-    if db.peek(key) is None or not db.persist(key):
+    if db.peek(key, True) is None or not db.persist(key):
         return 0
     db.touch(key, notify.GENERIC, b"persist")
     return 1
@@ -188,7 +188,7 @@ def persist(ctx: Session, argv: list[bytes]) -> Reply:
 
 def _deadline(ctx: Session, key: bytes) -> int:
     """The deadline of a key, -1 without one, -2 when there is no such key."""
-    if ctx.db.look(key) is None:
+    if ctx.db.look(key, False) is None:
         return -2
     deadline = ctx.db.deadline(key)
     return -1 if deadline is None else deadline

@@ -59,8 +59,8 @@ def exists(ctx: Session, argv: list[bytes]) -> Reply:
     """Counts which of the keys exist; a key named twice counts twice."""
     look = ctx.db.look
     if len(argv) == 2:
-        return 0 if look(argv[1]) is None else 1
-    return sum([look(key) is not None for key in argv[1:]])
+        return 0 if look(argv[1], False) is None else 1
+    return sum([look(key, False) is not None for key in argv[1:]])
 
 
 @command("TOUCH key...", "readonly fast", keys="RO @1..-1", group="generic", since="3.2.1",
@@ -75,7 +75,7 @@ def touch(ctx: Session, argv: list[bytes]) -> Reply:
 @command("TYPE key", "readonly fast", keys="RO @1", group="generic", since="1.0.0", complexity="O(1)")
 def type_(ctx: Session, argv: list[bytes]) -> Reply:
     """Tells the type of the value of a key."""
-    return Status(type_name(ctx.db.look(argv[1])))
+    return Status(type_name(ctx.db.look(argv[1], False)))
 
 
 @command("KEYS pattern:pattern", "readonly", group="generic", since="1.0.0", acl="keyspace dangerous",

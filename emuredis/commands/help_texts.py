@@ -5,7 +5,7 @@ Subcommands that the emulator refuses by name are listed too, as these are the t
 
 from __future__ import annotations
 
-__all__ = ["CLIENT", "COMMAND", "CONFIG", "DEBUG", "PUBSUB", "SCRIPT", "XGROUP", "XINFO"]
+__all__ = ["CLIENT", "COMMAND", "CONFIG", "DEBUG", "MEMORY", "PUBSUB", "SCRIPT", "XGROUP", "XINFO"]
 
 CLIENT = b"""\
 CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
@@ -349,6 +349,23 @@ DESTROY <key> <groupname>
     Remove the specified group.
 SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]
     Set the current group ID and entries_read counter.
+HELP
+    Print this help.
+""".splitlines()
+
+MEMORY = b"""\
+MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
+DOCTOR
+    Return memory problems reports.
+MALLOC-STATS
+    Return internal statistics report from the memory allocator.
+PURGE
+    Attempt to purge dirty pages for reclamation by the allocator.
+STATS
+    Return information about the memory usage of the server.
+USAGE <key> [SAMPLES <count>]
+    Return memory in bytes used by <key> and its value. Nested values are
+    sampled up to <count> times (default: 5, 0 means sample all).
 HELP
     Print this help.
 """.splitlines()

@@ -1,6 +1,6 @@
 """INFO: one function per section, each giving the fields that are true of an emulator.
 
-What only a program in C on a machine of its own could tell (memory, CPU, per-command times) is not made up: such fields
+What only a program in C on a machine of its own could tell (CPU, per-command times) is not made up: such fields
 are left out, and a section that would consist of them alone is refused by name. To add a field: a row in its section.
 """
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from emuredis import errors
 from emuredis.commands.connection import VALKEY_VERSION
+from emuredis.engine.memory import BASE
 from emuredis.replies import Reply, Verbatim
 from emuredis.spec import command
 
@@ -76,13 +77,31 @@ def _clients(engine: Engine) -> _Fields:
 
 
 def _memory(engine: Engine) -> _Fields:
+    memory = engine.memory
+    used, limit = memory.used(), engine.config.maxmemory
     return [
-        ("maxmemory", engine.config.maxmemory),
-        ("maxmemory_human", "0B"),
+        ("used_memory", used),
+        ("used_memory_human", _human(used)),
+        ("used_memory_peak", memory.peak),
+        ("used_memory_peak_human", _human(memory.peak)),
+        ("used_memory_startup", BASE),
+        ("used_memory_dataset", used - BASE),
+        ("maxmemory", limit),
+        ("maxmemory_human", _human(limit)),
         ("maxmemory_policy", engine.config.maxmemory_policy),
         ("lazyfree_pending_objects", 0),
         ("lazyfreed_objects", 0),
     ]
+
+
+def _human(size: int) -> str:
+    """A number of bytes with two decimals and a unit."""
+    if size < 1024:
+        return f"{size}B"
+    for exponent, unit in enumerate("KMGT", 1):
+        if size < 1024 ** (exponent + 1) or unit == "T":
+            break
+    return f"{size / 1024**exponent:.2f}{unit}"
 
 
 def _persistence(engine: Engine) -> _Fields:
@@ -105,7 +124,7 @@ def _stats(engine: Engine) -> _Fields:
         ("total_commands_processed", engine.commands + sum(s.commands for s in engine.sessions.values()) - 1),
         ("expired_keys", keyspace.expired),
         ("expired_fields", keyspace.expired_fields),
-        ("evicted_keys", 0),
+        ("evicted_keys", keyspace.evicted),
         ("evicted_clients", 0),
         ("evicted_scripts", 0),
         ("keyspace_hits", keyspace.hits),

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 container("OBJECT", "Commands that look at how values are stored.", group="generic", since="2.2.3")
 
 
+_SWITCHING = (
+    "Please note that when switching between policies at runtime "
+    "LRU and LFU data will take some time to adjust."
+)
+
+
 def _string_encoding(key: bytes, value: bytes) -> bytes:
     if len(value) <= 20 and parse_int(value) is not None:
         return b"int"
@@ -51,22 +57,29 @@ def object_refcount(ctx: Session, argv: list[bytes]) -> Reply:
 @command("OBJECT IDLETIME key", "readonly", keys="RO @2", group="generic", since="2.2.3", acl="keyspace",
          complexity="O(1)", tips="nondeterministic_output")  # fmt: skip
 def object_idletime(ctx: Session, argv: list[bytes]) -> Reply:
-    """Would tell how long a value was not used, which is not recorded."""
-    if ctx.db.peek(argv[2]) is None:
+    """Tells for how many seconds a value was not used."""
+    db, key = ctx.db, argv[2]
+    memory = ctx.engine.memory
+    if db.peek(key) is None:
         return None
-    raise errors.unsupported("OBJECT IDLETIME")
+    if memory.frequency(db, key) is not None:
+        raise errors.err(f"An LFU maxmemory policy is selected, idle time not tracked. {_SWITCHING}")
+    return memory.idle_seconds(db, key)
 
 
 @command("OBJECT FREQ key", "readonly", keys="RO @2", group="generic", since="4.0.0", acl="keyspace",
          complexity="O(1)", tips="nondeterministic_output")  # fmt: skip
 def object_freq(ctx: Session, argv: list[bytes]) -> Reply:
-    """Would tell how often a value is used, which needs an LFU policy."""
-    if ctx.db.peek(argv[2]) is None:
+    """Tells how often a value is used, as the logarithmic counter of an LFU policy."""
+    db, key = ctx.db, argv[2]
+    if db.peek(key) is None:
         return None
-    raise errors.err(
-        "An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching "
-        "between policies at runtime LRU and LFU data will take some time to adjust."
-    )
+    frequency = ctx.engine.memory.frequency(db, key)
+    if frequency is None:
+        raise errors.err(
+            f"An LFU maxmemory policy is not selected, access frequency not tracked. {_SWITCHING}"
+        )
+    return frequency
 
 
 @command("OBJECT HELP", "loading stale", group="generic", since="6.2.0", acl="keyspace", complexity="O(1)")

@@ -119,6 +119,7 @@ def _apply(engine: Engine) -> None:
     """Tell those who keep a copy of a setting."""
     engine.keyspace.notify = engine.config.notify_keyspace_events
     engine.keyspace.update_hooks()
+    engine.memory.configure()
 
 
 @command("CONFIG RESETSTAT", "admin noscript loading stale", group="server", since="2.0.0", complexity="O(1)",
@@ -127,7 +128,7 @@ def config_resetstat(ctx: Session, argv: list[bytes]) -> Reply:
     """Sets the counters that INFO tells to zero."""
     engine = ctx.engine
     keyspace = engine.keyspace
-    keyspace.hits = keyspace.misses = keyspace.expired = 0
+    keyspace.hits = keyspace.misses = keyspace.expired = keyspace.evicted = 0
     engine.commands = 1 - sum(session.commands for session in engine.sessions.values())
     engine.connections_before = engine.connections
     return OK

@@ -41,6 +41,7 @@ def get(ctx: Session, argv: list[bytes]) -> Reply:
     value = db.data.get(argv[1])
     if value.__class__ is bytes and not keyspace.overdue:
         keyspace.hits += 1
+        db.access[argv[1]] = keyspace.ns
         return value
     return db.read(argv[1], bytes)
 
@@ -113,7 +114,7 @@ def _condition_holds(ctx: Session, key: bytes, options: Options) -> bool:
         return True
     if options.condition == b"IFEQ":
         return bool(ctx.db.write(key, bytes) == options.comparison)
-    return (ctx.db.peek(key) is None) == (options.condition == b"NX")
+    return (ctx.db.peek(key, True) is None) == (options.condition == b"NX")
 
 
 def _set(ctx: Session, key: bytes, value: bytes, when: int | None, keepttl: bool = False) -> None:
@@ -139,7 +140,7 @@ def _set(ctx: Session, key: bytes, value: bytes, when: int | None, keepttl: bool
 def setnx(ctx: Session, argv: list[bytes]) -> Reply:
     """Sets a key that does not exist; 1 if it was set."""
     db, key = ctx.db, argv[1]
-    if db.peek(key) is not None:
+    if db.peek(key, True) is not None:
         return 0
     db.add(key, argv[2])
     db.touch(key, STRING, b"set")
@@ -359,6 +360,7 @@ def _increase(ctx: Session, key: bytes, increment: int) -> int:
         if not LLONG_MIN <= increment <= LLONG_MAX:
             raise ReplyError("ERR increment or decrement would overflow")
         db.data[key] = str(increment).encode()  # the key is there: this is all that `update` would do
+        db.access[key] = db.keyspace.ns
     db.touch(key, STRING, b"incrby")
     return increment
 

@@ -1,8 +1,8 @@
 """The configuration the emulator honours: one row per parameter, with the server's default.
 
 Four kinds of parameters. One with ``FREE`` may be changed by CONFIG SET, and changing it changes something. An
-``IMMUTABLE`` one is given when the emulator is made. A ``FIXED`` one states what the emulator is like (it has no
-maxmemory, it appends to no file): it can be read, and set to what it is already; a ``STATED`` one as well, but there
+``IMMUTABLE`` one is given when the emulator is made. A ``FIXED`` one states what the emulator is like (it appends
+to no file): it can be read, and set to what it is already; a ``STATED`` one as well, but there
 the server itself refuses CONFIG SET. CONFIG SET of any other parameter of the server is refused by name.
 
 To add one: a row in `_PARAMETERS`, and the code that reads ``engine.config.<attribute>``. Values are kept parsed;
@@ -146,10 +146,12 @@ _PARAMETERS = [
     Parameter("hash-max-listpack-value", 64, _SIZE, str),
     Parameter("hll-sparse-max-bytes", 3000, _SIZE, str),
     Parameter("io-threads", 1, _integer(1, 256), str, FIXED),
+    Parameter("lfu-decay-time", 1, _integer(0, _INT_MAX), str),
+    Parameter("lfu-log-factor", 10, _integer(0, _INT_MAX), str),
     Parameter("list-max-listpack-size", -2, _integer(-_INT_MAX - 1, _INT_MAX), str),
     Parameter("maxclients", 10000, _integer(1, (1 << 32) - 1), str),
-    Parameter("maxmemory", 0, _memory(0, (1 << 64) - 1), str, FIXED),
-    Parameter("maxmemory-policy", "noeviction", _one_of(*_POLICIES), str, FIXED),
+    Parameter("maxmemory", 0, _memory(0, (1 << 64) - 1), str),
+    Parameter("maxmemory-policy", "noeviction", _one_of(*_POLICIES), str),
     Parameter("notify-keyspace-events", 0, _notify, format_flags),
     Parameter("port", 0, _integer(0, 65535), str, FIXED),
     Parameter("proto-max-bulk-len", 512 * 1024 * 1024, _memory(1024 * 1024, _MAX), str),
@@ -205,8 +207,8 @@ _OTHERS = """
     dual-channel-replication-enabled enable-module-command enable-protected-configs extended-redis-compatibility
     hash-seed hide-user-data-from-log hz ignore-warnings import-mode jemalloc-bg-thread
     latency-monitor-threshold latency-tracking latency-tracking-info-percentiles lazyfree-lazy-eviction
-    lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush lfu-decay-time
-    lfu-log-factor list-compress-depth locale-collate log-format log-timestamp-format logfile loglevel masterauth
+    lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush
+    list-compress-depth locale-collate log-format log-timestamp-format logfile loglevel masterauth
     masteruser max-new-connections-per-cycle max-new-tls-connections-per-cycle maxmemory-clients
     maxmemory-eviction-tenacity maxmemory-samples min-replicas-max-lag min-replicas-to-write min-slaves-max-lag
     min-slaves-to-write mptcp no-appendfsync-on-rewrite oom-score-adj oom-score-adj-values pidfile

@@ -21,6 +21,7 @@ from typing import Any
 from emuredis import errors
 from emuredis.clock import Clock, entropy_token, new_random
 from emuredis.engine.config import Config
+from emuredis.engine.memory import Memory
 from emuredis.engine.pubsub import PubSub
 from emuredis.engine.session import Session
 from emuredis.engine.threads import Threads
@@ -52,6 +53,7 @@ class Engine:
         self.threads.note()
         self.rng = new_random(seed)
         self.run_id = entropy_token(40)
+        self.memory = Memory(self)
         self.sessions: dict[int, Session] = {}
         self.leaving: list[Session] = []
         self.outbox: list[tuple[Session, Reply]] = []
@@ -66,6 +68,7 @@ class Engine:
         self.connections_before = 0  # when CONFIG RESETSTAT was called last
         self.set_clock(clock)
         self.started_ns = self.clock.now_ns()
+        self.memory.configure()
 
     def set_clock(self, clock: Clock) -> None:
         self.clock = clock
@@ -196,6 +199,10 @@ class Engine:
         """The checks of the slow path, in the server's order, then the command itself."""
         try:
             cmd = self._check(session, argv)
+            for gate in self.gates:
+                reply = gate(session, cmd, argv)
+                if reply is not None:
+                    return reply
         except ReplyError as error:
             session.fail_transaction()
             if argv[0].upper() == b"EXEC":
@@ -207,10 +214,6 @@ class Engine:
                 reason = error.message.removeprefix("ERR ")
                 raise ReplyError(f"EXECABORT Transaction discarded because of: {reason}") from None
             raise
-        for gate in self.gates:
-            reply = gate(session, cmd, argv)
-            if reply is not None:
-                return reply
         if session.queue is not None and cmd.name not in _IN_MULTI:
             session.queue.append((cmd, argv))
             return QUEUED

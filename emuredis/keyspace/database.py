@@ -29,13 +29,16 @@ __all__ = ["Database"]
 
 
 class Database:
-    __slots__ = ("data", "deadlines", "encodings", "index", "keyspace", "scan_index", "volatile")
+    __slots__ = ("access", "data", "deadlines", "encodings", "index", "keyspace", "scan_index", "volatile")
 
     def __init__(self, keyspace: Keyspace, index: int) -> None:
         self.keyspace = keyspace
         self.index = index
         self.data: dict[bytes, Any] = {}
         self.deadlines: dict[bytes, int] = {}  # Unix milliseconds
+        self.access: dict[
+            bytes, int
+        ] = {}  # the last use of each key in Unix nanoseconds, see `emuredis.keyspace.access`
         self.scan_index: ScanIndex | None = None  # built at the first SCAN, see `emuredis.values.scan`
         self.volatile: dict[bytes, None] = {}  # hashes that were given deadlines of fields
         self.encodings: dict[bytes, tuple[bytes, bytes]] = {}  # see `note_encoding`
@@ -57,6 +60,7 @@ class Database:
                 ks.announce(self, key, notify.MISS, b"keymiss")
             return None
         ks.hits += 1
+        self.access[key] = ks.ns
         if value.__class__ is not kind:
             raise wrong_type()
         return value
@@ -64,14 +68,16 @@ class Database:
     def write(self, key: bytes, kind: type) -> Any:
         """The value for a writing command, None when absent; WRONGTYPE unless its class is ``kind``."""
         value = self.data.get(key)
-        if value is None or (self.keyspace.overdue and self._overdue(key)):
+        ks = self.keyspace
+        if value is None or (ks.overdue and self._overdue(key)):
             return None
+        self.access[key] = ks.ns
         if value.__class__ is not kind:
             raise wrong_type()
         return value
 
-    def look(self, key: bytes) -> Any:
-        """The value of any type for a reading command, None when absent."""
+    def look(self, key: bytes, use: bool = True) -> Any:
+        """The value of any type for a reading command, None when absent; ``use``: it counts as a use of the key."""
         value = self.data.get(key)
         ks = self.keyspace
         if value is None or (ks.overdue and self._overdue(key)):
@@ -80,13 +86,17 @@ class Database:
                 ks.announce(self, key, notify.MISS, b"keymiss")
             return None
         ks.hits += 1
+        if use:
+            self.access[key] = ks.ns
         return value
 
-    def peek(self, key: bytes) -> Any:
-        """The value of any type, None when absent; counts as neither hit nor miss."""
+    def peek(self, key: bytes, use: bool = False) -> Any:
+        """The value of any type, None when absent; counts as neither hit nor miss, and as a use if ``use`` says so."""
         value = self.data.get(key)
         if value is not None and self.keyspace.overdue and self._overdue(key):
             return None
+        if use and value is not None:
+            self.access[key] = self.keyspace.ns
         return value
 
     def exists(self, key: bytes) -> bool:
@@ -113,17 +123,20 @@ class Database:
             self.deadlines.pop(key, None)
         if key not in self.data:
             self._created(key, value)
+        self.access[key] = self.keyspace.ns
         self.data[key] = value
 
     def update(self, key: bytes, value: Any) -> None:
         """Modify: set the value and keep the time to live (a new key has none)."""
         if key not in self.data:
             self._created(key, value)
+            self.access[key] = self.keyspace.ns
         self.data[key] = value
 
     def add(self, key: bytes, value: Any) -> Any:
         """Put ``value`` under a key known to be absent, and return it."""
         self._created(key, value)
+        self.access[key] = self.keyspace.ns
         self.data[key] = value
         return value
 
@@ -133,6 +146,7 @@ class Database:
             self._overdue(key)
         if self.data.pop(key, None) is None:
             return False
+        self.access.pop(key, None)
         if self.deadlines:
             self.deadlines.pop(key, None)
         if self.scan_index is not None:
@@ -172,6 +186,7 @@ class Database:
         """Remove every key without events (FLUSHDB); how many there were."""
         keys, self.data = self.data, {}
         self.deadlines = {}
+        self.access.clear()
         self.scan_index = None
         self.encodings = {}
         self.volatile = {}
@@ -185,6 +200,8 @@ class Database:
             self.scan_index.add(key)
         ks = self.keyspace
         if ks.hooks:
+            if ks.changed is not None:
+                ks.changed[self.index, key] = None
             if ks.waiting:
                 ks.created(self, key, value.__class__)
             if ks.notify & notify.NEW:
@@ -219,6 +236,7 @@ class Database:
         """The key's time has come: remove it and say so."""
         self.deadlines.pop(key, None)
         self.data.pop(key, None)
+        self.access.pop(key, None)
         if self.scan_index is not None:
             self.scan_index.discard(key)
         self.keyspace.expired += 1
@@ -291,5 +309,7 @@ class Database:
         """A change that breaks no WATCH, such as all that happens to groups of a stream; ``event`` may be empty."""
         ks = self.keyspace
         ks.dirty += 1
+        if ks.changed is not None:
+            ks.changed[self.index, key] = None
         if event and ks.notify & event_class:
             ks.tell(self, key, event)

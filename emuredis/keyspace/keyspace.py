@@ -33,8 +33,9 @@ class Watcher(Protocol):
 
 class Keyspace:
     __slots__ = (
-        "databases", "dirty", "due_ns", "events", "expired", "expired_fields", "heap", "heap_limit", "hits",
-        "hooks", "misses", "needed", "notify", "ns", "overdue", "ready", "waited_kinds", "waiting", "watchers",
+        "changed", "databases", "dirty", "due_ns", "events", "evicted", "expired", "expired_fields", "heap",
+        "heap_limit", "hits", "hooks", "misses", "needed", "notify", "ns", "overdue", "ready", "waited_kinds",
+        "waiting", "watchers",
     )  # fmt: skip
 
     def __init__(self, count: int) -> None:
@@ -45,7 +46,10 @@ class Keyspace:
         self.heap_limit = STALE  # above this size `rebuild_heap` is worth its while
         self.databases = [Database(self, index) for index in range(count)]
         self.dirty = 0
-        self.hits = self.misses = self.expired = self.expired_fields = 0
+        self.hits = self.misses = self.expired = self.expired_fields = self.evicted = 0
+        self.changed: dict[tuple[int, bytes], None] | None = (
+            None  # keys to measure anew, where memory is limited
+        )
         self.notify = 0
         self.hooks = False
         self.watchers: dict[tuple[int, bytes], dict[Watcher, None]] = {}
@@ -62,11 +66,13 @@ class Keyspace:
 
     def update_hooks(self) -> None:
         """To be called whenever one of the reasons to announce changes comes or goes."""
-        self.hooks = bool(self.watchers or self.waiting or self.notify)
+        self.hooks = bool(self.watchers or self.waiting or self.notify or self.changed is not None)
 
     def announce(self, db: Database, key: bytes, event_class: int, event: bytes) -> None:
         """File the change for WATCH and keyspace events."""
         place = (db.index, key)
+        if self.changed is not None:
+            self.changed[place] = None
         if self.watchers and event_class not in (notify.MISS, notify.NEW):
             for watcher in self.watchers.get(place, ()):
                 watcher.watch_broken = True
@@ -139,11 +145,15 @@ class Keyspace:
     def swap(self, first: int, second: int) -> None:
         """Exchange the contents of two databases; watchers and waiters stay with the number."""
         one, two = self.databases[first], self.databases[second]
-        for name in ("data", "deadlines", "encodings", "scan_index", "volatile"):
+        for name in ("access", "data", "deadlines", "encodings", "scan_index", "volatile"):
             mine, theirs = getattr(one, name), getattr(two, name)
             setattr(one, name, theirs)
             setattr(two, name, mine)
         self.rebuild_heap()
+        if self.changed is not None:
+            self.changed.update(
+                ((db.index, key), None) for db in (one, two) for key in {**one.data, **two.data}
+            )
         for place in [*self.watchers]:
             index, key = place
             if index in (first, second) and (one.exists(key) or two.exists(key)):

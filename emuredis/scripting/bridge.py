@@ -22,11 +22,23 @@ from typing import TYPE_CHECKING, Any
 
 from emuredis import errors
 from emuredis.errors import ReplyError
-from emuredis.replies import BigNumber, Frames, LongFloat, Map, NullArray, PairMap, Pairs, Push, Set, Status, Verbatim
+from emuredis.replies import (
+    BigNumber,
+    Frames,
+    LongFloat,
+    Map,
+    NullArray,
+    PairMap,
+    Pairs,
+    Push,
+    Set,
+    Status,
+    Verbatim,
+)
 from emuredis.scalars import format_decimals, format_double
 from emuredis.scripting import hot
 from emuredis.scripting.known import SERVER_COMMANDS
-from emuredis.spec import NOSCRIPT, WRITE, Command
+from emuredis.spec import DENYOOM, NOSCRIPT, WRITE, Command
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
@@ -50,6 +62,7 @@ NOT_STRINGS = b"ERR Command arguments must be strings or integers"
 NO_COMMAND = b"ERR Unknown command called from script"
 NO_ARITY = b"ERR Wrong number of args calling command from script"
 NOT_FROM_SCRIPT = b"ERR This Valkey command is not allowed from script"
+OUT_OF_MEMORY = b"OOM command not allowed when used memory > 'maxmemory'."
 NO_WRITE = b"ERR Write commands are not allowed from read-only scripts."
 
 _log = logging.getLogger("emuredis.script")
@@ -94,7 +107,8 @@ class Bridge:
         self.session = engine.internal_session()
         self.session.deny_blocking = True
         self.session.script = self  # SORT answers in a definite order to a script
-        self.read_only = False
+        self.read_only = self.short = False  # may not write; may not use memory until it has written
+        self.restricted = False  # one of them
         self.crash: BaseException | None = None
         self.lua: Any = None  # the LuaRuntime
         self.take: Any = None  # gives the arguments of a call with very many
@@ -149,8 +163,16 @@ class Bridge:
         """The error with which ``cmd`` is refused from this script, None if it may run."""
         if cmd.flags & NOSCRIPT:
             return NOT_FROM_SCRIPT
-        if self.read_only and _writes(cmd):
+        return self._forbidden(cmd) if self.restricted else None
+
+    def _forbidden(self, cmd: Command) -> bytes | None:
+        if self.short and cmd.flags & DENYOOM:
+            return OUT_OF_MEMORY
+        if not _writes(cmd):
+            return None
+        if self.read_only:
             return NO_WRITE
+        self.short, self.restricted = False, self.read_only
         return None
 
     def _remember(self, name: bytes, cmd: Command) -> None:
@@ -184,8 +206,8 @@ class Bridge:
                     argv = list(args)
                 if not low <= len(argv) <= high:
                     return None, ERROR, NO_ARITY
-                if writes and self.read_only:
-                    return None, ERROR, NO_WRITE
+                if writes and self.restricted and (problem := self._forbidden(cmd)):
+                    return None, ERROR, problem
                 reply = fn(session, argv)
                 if flat:
                     return self.flat(reply)
@@ -200,8 +222,8 @@ class Bridge:
                 return (None, TABLE, value.table) if value.__class__ is Made else value
             except ReplyError as error:
                 return None, ERROR, _message(error)
-            except BaseException as problem:
-                return self.crashed(problem)
+            except BaseException as error:
+                return self.crashed(error)
 
         return caller
 

@@ -48,7 +48,7 @@ def hset(bridge: Bridge, generic: Caller) -> Caller:
     session, limits = bridge.session, bridge.engine.limits
 
     def caller(*args: Any) -> Any:
-        if len(args) == 4 and not bridge.read_only:
+        if len(args) == 4 and not bridge.restricted:
             _, key, field, text = args
             if key.__class__ is bytes and field.__class__ is bytes and text.__class__ is bytes:
                 try:
@@ -71,7 +71,7 @@ def zadd(bridge: Bridge, generic: Caller) -> Caller:
     session, limits = bridge.session, bridge.engine.limits
 
     def caller(*args: Any) -> Any:
-        if len(args) == 4 and not bridge.read_only:
+        if len(args) == 4 and not bridge.restricted:
             _, key, score, member = args
             kind = score.__class__
             if (
@@ -104,7 +104,7 @@ def zrem(bridge: Bridge, generic: Caller) -> Caller:
     session = bridge.session
 
     def caller(*args: Any) -> Any:
-        if len(args) == 3 and not bridge.read_only:
+        if len(args) == 3 and not bridge.restricted:
             _, key, member = args
             if key.__class__ is bytes and member.__class__ is bytes:
                 try:
@@ -128,7 +128,7 @@ def zpopmin(bridge: Bridge, generic: Caller) -> Caller:
     session = bridge.session
 
     def caller(*args: Any) -> Any:
-        if len(args) == 2 and not bridge.read_only and args[1].__class__ is bytes:
+        if len(args) == 2 and not bridge.restricted and args[1].__class__ is bytes:
             key = args[1]
             try:
                 db = session.db

@@ -96,13 +96,16 @@ class Runtime:
             raise ReplyError(b"ERR Error compiling script (new function): " + fn[1].partition(b"\0")[0])
         return fn
 
-    def run(self, fn: Any, numkeys: int, args: list[bytes], read_only: bool, caller: Any) -> Reply:
+    def run(
+        self, fn: Any, numkeys: int, args: list[bytes], read_only: bool, short: bool, caller: Any
+    ) -> Reply:
         """Run a compiled script for the session ``caller``; ``args``: the keys, then the other arguments."""
         bridge = self.bridge
         session = bridge.session
         session.db, session.user = caller.db, caller.user
         session.protocol = 2
-        bridge.read_only = read_only
+        bridge.read_only, bridge.short = read_only, short
+        bridge.restricted = read_only or short
         self._ticks_left = self._config.script_instruction_limit // 100_000
         if len(args) < _ARGS_MOST:
             result = self._run(fn, numkeys, *args)

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from emuredis import errors
+from emuredis.engine.memory import out_of_memory
 from emuredis.errors import ReplyError
 from emuredis.replies import Reply
 from emuredis.scalars import parse_int
@@ -78,7 +79,12 @@ class Scripts:
 
     def _run(self, ctx: Session, script: Script, numkeys: int, argv: list[bytes], read_only: bool) -> Reply:
         flags = script.flags
+        short = ctx.engine.memory.short
         if flags is not None:
+            if short and b"allow-oom" in flags:
+                short = False
+            elif short and b"no-writes" not in flags:
+                raise out_of_memory()
             if b"no-writes" in flags:
                 read_only = True
             elif read_only:
@@ -87,7 +93,7 @@ class Scripts:
             recent = self._recent
             del recent[script.sha]
             recent[script.sha] = script
-        return self._runtime.run(script.fn, numkeys, argv[3:], read_only, ctx)
+        return self._runtime.run(script.fn, numkeys, argv[3:], read_only, short, ctx)
 
     # -- the cache ------------------------------------------------------------------------------
 

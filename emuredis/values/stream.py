@@ -250,6 +250,10 @@ class Stream:
     def node_count(self) -> int:
         return len(self._nodes)
 
+    def node_bytes(self) -> list[int]:
+        """The size of each node in bytes."""
+        return [node.size() for node in self._nodes]
+
     def tree_nodes(self) -> int:
         """How many nodes the server's radix tree of node keys has, being fixed by the keys. O(nodes)."""
         return _tree_nodes([key.to_bytes(16, "big") for key in self._keys])

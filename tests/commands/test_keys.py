@@ -102,12 +102,6 @@ def test_more_choices_than_memory_are_refused_by_name(client: Client) -> None:
         client.call("HRANDFIELD", "h", -(10**15))
 
 
-def test_what_is_not_recorded_is_refused_by_name(client: Client) -> None:
-    client.call("SET", "k", "v")
-    with pytest.raises(ReplyError, match="emuredis does not support OBJECT IDLETIME"):
-        client.call("OBJECT", "IDLETIME", "k")
-
-
 def test_notes_about_encodings_do_not_pile_up() -> None:
     one = emulator()
     client = one.client()
