@@ -52,8 +52,13 @@ def _numeric(text: bytes, what: str) -> float:
     return value
 
 
+def _shown(text: bytes) -> str:
+    """A word within an error text, which ends at a zero byte."""
+    return text.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+
+
 def _unit(text: bytes) -> float:
-    unit = _UNITS.get(text.upper())
+    unit = _UNITS.get(text.partition(b"\0")[0].upper())
     if unit is None:
         raise err("unsupported unit provided. please use M, KM, FT, MI")
     return unit
@@ -163,7 +168,7 @@ class _Query:
         if self._value is not None:
             score = self._value.scores.get(member)
             if score is None:
-                raise err("could not decode requested zset member")
+                raise err(f"member {_shown(member)} does not exist")
             self._middle = geo.decode(score)
 
     def from_place(self, at: int) -> None:
@@ -266,7 +271,7 @@ class _Query:
         """Options that do not go together; ``store`` names what stores the result."""
         if self.store is not None and (self.withdist or self.withhash or self.withcoord):
             raise err(f"{store} is not compatible with WITHDIST, WITHHASH and WITHCOORD options")
-        name = self._argv[0].decode("utf-8", "surrogateescape")
+        name = _shown(self._argv[0])
         if search and not self._from and self._by != b"BYPOLYGON":
             raise err(f"exactly one of FROMMEMBER or FROMLONLAT can be specified for {name}")
         if search and not self._by:

@@ -156,6 +156,10 @@ class Shape:
 
     def cells(self) -> list[Cell]:
         """The cells that cover the shape, in the order in which the server looks through them. O(bounds)."""
+        if abs(self.middle[1]) > LATITUDE:
+            # The middle of a polygon around a pole is not on the map. The server then reads memory that it has not set:
+            # nearly always that finds nothing, now and then what the search before left there.
+            return []
         west, east, south, north = self.bounds()
         step = _step(self.reach(), self.middle[1])
         bits = _cell(self.middle, step, LATITUDE)
@@ -248,14 +252,13 @@ class Polygon(Shape):
 
 
 def _centroid(vertices: list[Place]) -> Place:
-    """The middle of some places in space, seen from the centre of the earth."""
+    """The direction of the middle of some places, seen from the centre of the earth."""
     x = y = z = 0.0
     for longitude, latitude in vertices:
         across, up = longitude * _RADIAN, latitude * _RADIAN
-        x += _RADIUS * math.cos(up) * math.cos(across)
-        y += _RADIUS * math.cos(up) * math.sin(across)
-        z += _RADIUS * math.sin(up)
-    x, y, z = x / len(vertices), y / len(vertices), z / len(vertices)
+        x += math.cos(up) * math.cos(across)
+        y += math.cos(up) * math.sin(across)
+        z += math.sin(up)
     return math.atan2(y, x) / _RADIAN, math.atan2(z, math.sqrt(x * x + y * y)) / _RADIAN
 
 
