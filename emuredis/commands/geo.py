@@ -57,8 +57,13 @@ def _shown(text: bytes) -> str:
     return text.partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
 
+def _word(text: bytes) -> bytes:
+    """A word to be compared; that too ends at a zero byte."""
+    return text.partition(b"\0")[0].upper()
+
+
 def _unit(text: bytes) -> float:
-    unit = _UNITS.get(text.partition(b"\0")[0].upper())
+    unit = _UNITS.get(_word(text))
     if unit is None:
         raise err("unsupported unit provided. please use M, KM, FT, MI")
     return unit
@@ -86,9 +91,9 @@ def _metres(length: float) -> bytes:
 def geoadd(ctx: Session, argv: list[bytes]) -> Reply:
     """Adds places, or moves them."""
     at, size = 2, len(argv)
-    while at < size and argv[at].upper() in (b"NX", b"XX", b"CH"):
+    while at < size and _word(argv[at]) in (b"NX", b"XX", b"CH"):
         at += 1
-    flags = [word.upper() for word in argv[2:at]]
+    flags = [_word(word) for word in argv[2:at]]
     if (size - at) % 3 or (b"NX" in flags and b"XX" in flags):
         raise errors.syntax()
     pairs = []
@@ -211,7 +216,7 @@ class _Query:
     def options(self, at: int, allowed: str) -> None:
         """Read the words from ``at`` on; ``allowed``: SEARCH STORE STOREDIST, what the command knows besides."""
         while at < len(self._argv):
-            taken = self._flag(self._argv[at].upper(), allowed) or self._option(at, allowed)
+            taken = self._flag(_word(self._argv[at]), allowed) or self._option(at, allowed)
             if not taken:
                 raise errors.syntax()
             at += taken
@@ -236,7 +241,7 @@ class _Query:
 
     def _option(self, at: int, allowed: str) -> int:
         """The same for options with arguments."""
-        word, left = self._argv[at].upper(), len(self._argv) - at - 1
+        word, left = _word(self._argv[at]), len(self._argv) - at - 1
         if word == b"COUNT" and left >= 1:
             self.count = integer(self._argv[at + 1])
             if self.count <= 0:
