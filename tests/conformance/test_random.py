@@ -23,7 +23,7 @@ from .compare import differences
 from .lines import Block, Line, Variant
 from .run import run
 
-GROUPS = ("string", "generic", "hash", "list", "set", "sorted-set", "stream", "transactions")
+GROUPS = ("string", "generic", "hash", "list", "set", "sorted-set", "geo", "stream", "transactions")
 # Random choices that change the content, and what the clock decides.
 LEFT_OUT = {"spop", "wait", "waitaof", "migrate", "object|freq", "object|idletime"}
 BY_THE_CLOCK = {
