@@ -1,9 +1,9 @@
 """Places on the earth as scores of a sorted set: geohashes, distances, areas to search.
 
 A place is (longitude, latitude) in degrees. Its hash has 26 bits for each, interleaved, longitude in the higher place;
-as a score it is exact, and places near each other mostly have scores near each other. A *cell* is (bits, step): all
-places whose hash starts with ``2 * step`` bits. A `Shape` gives the cells that cover it, and tells of a place whether
-it lies within, and how far from the middle.
+as a score it is exact but for the edge at 180 degrees, and places near each other mostly have scores near each other.
+A *cell* is (bits, step): all places whose hash starts with ``2 * step`` bits. A `Shape` gives the cells that cover it,
+and tells of a place whether it lies within, and how far from the middle.
 
 All arithmetic is done in the server's order and with its constants, as every last digit of a distance shows. Any
 score is a place here, as in the server, though only those of GEOADD make sense.
