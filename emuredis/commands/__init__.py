@@ -23,6 +23,7 @@ _MODULES = (
     "zsets",
     "zset_ranges",
     "zset_algebra",
+    "geo",
     "blocking",
     "streams",
     "stream_groups",

@@ -33,6 +33,13 @@ ODD_NUMBERS = [
 DOUBLES = [b"0", b"1", b"2", b"-1", b"1.5", b"3.25", b"1e3", b"-0"]
 ODD_DOUBLES = [b"inf", b"-inf", b"nan", b"x", b"", b"1e400", b"0x10", b" 1"]
 SCORES = [b"-inf", b"+inf", b"0", b"1", b"(1", b"2", b"(2", b"10", b"-", b"+", b"[x", b"(y", b"[", b"x"]
+# Few degrees, so that distances are often equal; none near the poles, as what the server answers for a polygon whose
+# middle is off the map is chance.
+LONGITUDES = [b"0", b"1", b"-1", b"2", b"13.361389", b"180", b"-180"]
+LATITUDES = [b"0", b"1", b"-1", b"2", b"38.115556", b"45", b"-45"]
+ODD_DEGREES = [b"181", b"-85.1", b"nan", b"inf", b"x", b""]
+LENGTHS = [b"0", b"1", b"112", b"200", b"5000", b"200000", b"30000000"]
+ODD_LENGTHS = [b"-1", b"inf", b"1e-300", b"x", b""]
 FAR = [b"100000", b"200000"]
 ODD_TIMES = [b"0", b"-1", b"x", b"9223372036854775807", b"-9223372036854775808"]
 PATTERNS = [b"*", b"a", b"?", b"[a-c]", b"x*", b"\\*"]
@@ -46,6 +53,11 @@ BY_NAME: dict[str, tuple[list[bytes], list[bytes]]] = {
     "max": (SCORES, SCORES),
     "cursor": ([b"0"], [b"x", b"-1"]),
     "score": (DOUBLES, ODD_DOUBLES),
+    "longitude": (LONGITUDES, ODD_DEGREES),
+    "latitude": (LATITUDES, ODD_DEGREES),
+    "radius": (LENGTHS, ODD_LENGTHS),
+    "width": (LENGTHS, ODD_LENGTHS),
+    "height": (LENGTHS, ODD_LENGTHS),
     "increment": (DOUBLES + NUMBERS, ODD_DOUBLES + ODD_NUMBERS),
     "db": ([b"0", b"1"], [b"16", b"-1", b"x"]),
     "index": (NUMBERS, ODD_NUMBERS),
@@ -68,6 +80,11 @@ BY_TYPE: dict[str, tuple[list[bytes], list[bytes]]] = {
     "pattern": (PATTERNS, PATTERNS),
     "unix-time": ([b"4000000000", b"4000000000000"], ODD_TIMES),
 }
+
+# Arguments that count those that follow, and how many there are at least.
+COUNTED = {"numkeys": 1, "num-vertices": 3}
+# Optional arguments without which most calls fail.
+LIKELY = {"from"}
 
 Words = SearchStrategy[list[bytes]]
 
@@ -99,14 +116,16 @@ def _once(arg: Argument) -> Words:
 
 
 def _argument(arg: Argument) -> Words:
-    words = once = _once(arg)
+    once = _once(arg)
+    words = once
     if arg.multiple:
         words = st.lists(once, min_size=1, max_size=3).map(
             lambda parts: [word for part in parts for word in part]
         )
-    if arg.optional:
-        words = st.sampled_from([False, False, True]).flatmap(lambda given: words if given else st.just([]))
-    return words
+    if not arg.optional:
+        return words
+    chances = [False, True, True] if arg.name in LIKELY else [False, False, True]
+    return st.sampled_from(chances).flatmap(lambda given: words if given else st.just([]))
 
 
 def _sequence(args: list[Argument]) -> Words:
@@ -114,8 +133,9 @@ def _sequence(args: list[Argument]) -> Words:
     at = 0
     while at < len(args):
         follows = args[at + 1] if at + 1 < len(args) else None
-        if args[at].name == "numkeys" and follows is not None and follows.multiple:
-            parts.append(_counted(follows))
+        least = COUNTED.get(args[at].name)
+        if least and follows is not None and follows.multiple:
+            parts.append(_counted(args[at], follows, least))
             at += 2
         elif args[at].multiple and follows is not None and follows.multiple:
             parts.append(_paired(args[at], follows))
@@ -138,15 +158,16 @@ def _paired(first: Argument, second: Argument) -> Words:
     return st.tuples(pairs, st.sampled_from([True] * 9 + [False])).map(build)
 
 
-def _counted(arg: Argument) -> Words:
-    """A number of keys and the keys; now and then the number is another."""
+def _counted(number: Argument, arg: Argument, least: int) -> Words:
+    """A number of keys and the keys, up to three; now and then the number is another."""
+    token = [number.token.encode()] if number.token else []
 
     def build(drawn: tuple[list[list[bytes]], int]) -> list[bytes]:
         keys, off = drawn
-        return [b"%d" % (len(keys) + off), *[word for part in keys for word in part]]
+        return [*token, b"%d" % (len(keys) + off), *[word for part in keys for word in part]]
 
     off = st.sampled_from([0] * 9 + [1, -1, -3])
-    return st.tuples(st.lists(_once(arg), min_size=1, max_size=3), off).map(build)
+    return st.tuples(st.lists(_once(arg), min_size=least, max_size=3), off).map(build)
 
 
 def _damaged(words: list[bytes]) -> SearchStrategy[list[bytes]]:
