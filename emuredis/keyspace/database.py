@@ -156,6 +156,8 @@ class Database:
             if not value:
                 return value
             value = value[0].to_bytes(1, "big")
+        elif value is self.data.get(key):
+            value = bytes(bytearray(value))  # nobody else may hold the object that is noted (APPEND k "")
         notes = self.encodings
         if len(notes) > 64 + 2 * len(self.data):
             notes = {key: note for key, note in notes.items() if self.data.get(key) is note[0]}

@@ -318,6 +318,9 @@ class Sketch:
         if more > 0 and size + more > self.limits.hll_sparse_bytes:
             return None
         data[at:following] = runs
+        del data[
+            size + more :
+        ]  # a long run of zeros without its second byte is one byte longer than the text
         self._cursor = before if before[0] > 0 else (_HEADER, 0)
         self._join(self._cursor[0])
         self.outdate()
