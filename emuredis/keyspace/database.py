@@ -150,14 +150,12 @@ class Database:
 
         Any other write stores another object, so a note is good while the key holds the same one. Of a text of one
         byte, which Python has only once, a copy is made (`int.to_bytes` does make one, a test sees to that); the
-        empty text cannot be copied, and is not noted.
+        empty text cannot be copied, and is not noted. A longer text must be an object that nobody else holds.
         """
         if len(value) < 2:
             if not value:
                 return value
             value = value[0].to_bytes(1, "big")
-        elif value is self.data.get(key):
-            value = bytes(bytearray(value))  # nobody else may hold the object that is noted (APPEND k "")
         notes = self.encodings
         if len(notes) > 64 + 2 * len(self.data):
             notes = {key: note for key, note in notes.items() if self.data.get(key) is note[0]}

@@ -20,6 +20,7 @@ import math
 import struct
 from collections.abc import Iterable
 
+from emuredis.scalars import LLONG_MAX, LLONG_MIN
 from emuredis.values.limits import DEFAULT, Limits
 
 __all__ = ["EMPTY", "REGISTERS", "Corrupted", "Sketch", "estimate", "highest", "is_sketch", "locate"]
@@ -133,7 +134,9 @@ def estimate(raw: bytes) -> int:
         z += counts[value]
         z *= 0.5
     z += m * _sigma(counts[0] / m)
-    number = 0.721347520444481703680 * m * m / z
+    number = 0.721347520444481703680 * m * m / z if z else math.inf
+    if number > LLONG_MAX:
+        return LLONG_MIN  # registers that no element asks for; so C rounds what is too large
     whole = math.floor(number)
     return whole + (number - whole >= 0.5)
 
@@ -205,7 +208,7 @@ class Sketch:
         return int.from_bytes(self.data[8:16], "little")
 
     def cache(self, number: int) -> None:
-        self.data[8:16] = number.to_bytes(8, "little")
+        self.data[8:16] = (number & _64).to_bytes(8, "little")
 
     def outdate(self) -> None:
         self.data[15] |= 0x80
