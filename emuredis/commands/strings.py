@@ -316,7 +316,7 @@ def append(ctx: Session, argv: list[bytes]) -> Reply:
     old = db.write(key, bytes)
     if old is not None:
         _check_length(ctx, len(old) + len(value))
-        value = old + value
+        value = b"".join((old, value))  # a new object even where one of the two is empty
         value = db.note_encoding(key, value, b"raw")
     db.update(key, value)
     db.touch(key, STRING, b"append")
@@ -335,7 +335,7 @@ def setrange(ctx: Session, argv: list[bytes]) -> Reply:
     if not part:
         return len(old)
     _check_length(ctx, offset + len(part))
-    value = old[:offset].ljust(offset, b"\0") + part + old[offset + len(part) :]
+    value = b"".join((old[:offset].ljust(offset, b"\0"), part, old[offset + len(part) :]))  # a new object
     value = db.note_encoding(key, value, b"raw")
     db.update(key, value)
     db.touch(key, STRING, b"setrange")

@@ -164,7 +164,7 @@ class Database:
 
         Any other write stores another object, so a note is good while the key holds the same one. Of a text of one
         byte, which Python has only once, a copy is made (`int.to_bytes` does make one, a test sees to that); the
-        empty text cannot be copied, and is not noted.
+        empty text cannot be copied, and is not noted. A longer text must be an object that nobody else holds.
         """
         if len(value) < 2:
             if not value:

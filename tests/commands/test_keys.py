@@ -110,3 +110,21 @@ def test_notes_about_encodings_do_not_pile_up() -> None:
         client.call("APPEND", f"k{number}", "c")
         client.call("DEL", f"k{number}")
     assert len(one.engine.keyspace.databases[0].encodings) < 100
+
+
+FOOBAR = b"foobar"
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [(b"", ("APPEND", "k", FOOBAR)), (FOOBAR, ("APPEND", "k", "")), (b"ab", ("SETRANGE", "k", 0, FOOBAR))],
+)
+def test_a_note_about_an_encoding_ends_with_the_value(
+    client: Client, before: bytes, change: tuple[object, ...]
+) -> None:
+    """Also when the same object is stored again: the note was of another."""
+    client.call("SET", "k", before)
+    client.call(*change)
+    assert client.call("OBJECT", "ENCODING", "k") == b"raw"
+    client.call("SET", "k", FOOBAR)
+    assert client.call("OBJECT", "ENCODING", "k") == b"embstr"

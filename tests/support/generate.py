@@ -68,6 +68,35 @@ BY_NAME: dict[str, tuple[list[bytes], list[bytes]]] = {
     "group": (GROUPS, GROUPS),
     "consumer": (CONSUMERS, CONSUMERS),
 }
+# Arguments of single commands that are others than their names say: what they are drawn as.
+DRAWN_AS = {
+    "setbit": {"offset": "bit-offset", "value": "bit"},
+    "getbit": {"offset": "bit-offset"},
+    "bitfield": {"offset": "field-offset", "value": "field-value", "increment": "field-value"},
+    "bitfield_ro": {"offset": "field-offset"},
+    "pfadd": {"element": "counted"},
+    "pfdebug": {"subcommand": "pfdebug-subcommand"},
+}
+BIT_OFFSETS = [b"0", b"1", b"5", b"7", b"8", b"15", b"23", b"100", b"1000"]
+ODD_OFFSETS = [b"-1", b"x", b"4294967296", b"01"]
+BY_NAME |= {
+    "bit": ([b"0", b"1"], [b"2", b"-1", b"x"]),
+    "bit-offset": (BIT_OFFSETS, ODD_OFFSETS),
+    "field-offset": (
+        [*BIT_OFFSETS, b"#0", b"#1", b"#2", b"#3"],
+        [*ODD_OFFSETS, b"#-1", b"#x", b"#9223372036854775807"],
+    ),
+    "field-value": (
+        [*NUMBERS, b"127", b"128", b"-129", b"255", b"256", b"9223372036854775807", b"-9223372036854775808"],
+        ODD_NUMBERS,
+    ),
+    "encoding": (
+        [b"u1", b"i1", b"u2", b"i5", b"u8", b"i8", b"u16", b"i31", b"u32", b"u63", b"i63", b"i64"],
+        [b"u0", b"u64", b"i65", b"8", b"I8", b"u"],
+    ),
+    "counted": ([b"%d" % number for number in range(40)], [b"", b"\xff\x00", b"x" * 50]),
+    "pfdebug-subcommand": ([b"ENCODING", b"DECODE", b"GETREG", b"TODENSE"], [b"decode", b"x"]),
+}
 # Arguments that hold ids of streams, by their names; of other types they are what the type says.
 IDS = [b"1-1", b"1-2", b"2", b"3-0", b"5", b"7-7", b"9-*"]
 ODD_IDS = [b"0", b"-", b"+", b"$", b">", b"(2", b"x", b"1-", b"18446744073709551615-18446744073709551615"]
@@ -124,7 +153,7 @@ def _argument(arg: Argument) -> Words:
         )
     if not arg.optional:
         return words
-    chances = [False, True, True] if arg.name in LIKELY else [False, False, True]
+    chances = [False, True, True] if arg.multiple or arg.name in LIKELY else [False, False, True]
     return st.sampled_from(chances).flatmap(lambda given: words if given else st.just([]))
 
 
@@ -177,7 +206,18 @@ def _damaged(words: list[bytes]) -> SearchStrategy[list[bytes]]:
     return st.sampled_from(ways)
 
 
+def _renamed(args: list[Argument], names: dict[str, str]) -> list[Argument]:
+    for arg in args:
+        arg.name = names.get(arg.name, arg.name)
+        _renamed(arg.children, names)
+    return args
+
+
 def command_line(command: Command) -> Words:
     """Argument vectors for ``command``."""
     name = [part.upper().encode() for part in command.name.split("|")]
-    return _sequence(command.arguments).map(lambda rest: [*name, *rest]).flatmap(_damaged)
+    return (
+        _sequence(_renamed(command.arguments, DRAWN_AS.get(command.name, {})))
+        .map(lambda rest: [*name, *rest])
+        .flatmap(_damaged)
+    )
