@@ -14,7 +14,7 @@ from emuredis.errors import ReplyError
 from emuredis.keys import keys_of
 from emuredis.patterns import match
 from emuredis.replies import Map, Reply, Set, Status
-from emuredis.spec import ACL_ORDER, TABLE, Argument, Command, command, container
+from emuredis.spec import ACL_ORDER, TABLE, Argument, Command, KeySpec, command, container
 
 if TYPE_CHECKING:
     from emuredis.engine.session import Session
