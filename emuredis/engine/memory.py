@@ -14,9 +14,9 @@ from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from emuredis.errors import ReplyError
+from emuredis.errors import ReplyError, unsupported
 from emuredis.keyspace import notify
-from emuredis.keyspace.access import Frequencies
+from emuredis.keyspace.access import RECORDED, Frequencies, Unrecorded
 from emuredis.keyspace.database import Database
 from emuredis.spec import DENYOOM, Command
 from emuredis.values.memory import memory_usage
@@ -75,6 +75,7 @@ class Memory:
             engine.update_gates()
         if config.maxmemory_policy != self._policy:
             self._policy, self._candidates = config.maxmemory_policy, []
+            keyspace.uses_matter = self._policy.endswith(("lru", "lfu"))
         self._count_uses("lfu" in self._policy)
 
     def _count_uses(self, lfu: bool) -> None:
@@ -82,12 +83,13 @@ class Memory:
         for db in self.engine.keyspace.databases:
             access = db.access
             if lfu != isinstance(access, Frequencies):
-                if lfu:
-                    db.access = Frequencies(self.engine.rng.random, 0, 0)
-                    for key, ns in access.items():
-                        db.access[key] = ns
-                else:
-                    db.access = dict(access)
+                db.access = Frequencies(self.engine.rng.random, 0, 0) if lfu else {}
+            elif self.engine.keyspace.uses_matter and isinstance(access, Unrecorded):
+                db.access = {}
+            if db.access is not access:
+                now = self.engine.keyspace.ns
+                for key in db.data:
+                    db.access[key] = access.get(key, now)
             if isinstance(db.access, Frequencies):
                 db.access.log_factor, db.access.decay_minutes = config.lfu_log_factor, config.lfu_decay_time
 
@@ -197,7 +199,11 @@ class Memory:
     # -- what OBJECT and RESTORE know of a key ---------------------------------------------------
 
     def idle_seconds(self, db: Database, key: bytes) -> int:
-        """Whole seconds since the last use of a key."""
+        """Whole seconds since the last use of a key. Raises ReplyError in a large database without an LRU policy."""
+        if isinstance(db.access, Unrecorded):
+            raise unsupported(
+                f"OBJECT IDLETIME in a database of more than {RECORDED} keys, unless maxmemory-policy is an LRU one"
+            )
         now = self.engine.keyspace.ns
         return max(now // 1_000_000_000 - db.access.get(key, now) // 1_000_000_000, 0)
 

@@ -2,18 +2,32 @@
 
 `Database.access` maps each key to the instant of its last use. Under an LFU policy it is a `Frequencies`, which on the
 same assignment counts the use as well, so that looking a key up costs one dictionary store under every policy.
+
+The dictionary takes as much memory as a small key, so a database of more than `RECORDED` keys has an `Unrecorded` one,
+unless an LRU or LFU policy needs it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["INITIAL", "Frequencies"]
+__all__ = ["INITIAL", "RECORDED", "Frequencies", "Unrecorded"]
 
 #: The counter of a new key, so that it is not evicted before it had a chance to be used.
 INITIAL = 5
 _MAX = 255
 _MINUTE = 60_000_000_000
+
+
+#: With more keys than this in a database, their uses are recorded only for a policy that goes by them.
+RECORDED = 1 << 16
+
+
+class Unrecorded(dict[bytes, int]):
+    """Takes note of nothing."""
+
+    def __setitem__(self, key: bytes, ns: int) -> None:
+        return None
 
 
 class Frequencies(dict[bytes, int]):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from emuredis.errors import wrong_type
 from emuredis.keyspace import notify
+from emuredis.keyspace.access import RECORDED, Unrecorded
 from emuredis.values.hash import Hash
 from emuredis.values.scan import ScanIndex
 
@@ -186,7 +187,10 @@ class Database:
         """Remove every key without events (FLUSHDB); how many there were."""
         keys, self.data = self.data, {}
         self.deadlines = {}
-        self.access.clear()
+        if not self.keyspace.uses_matter:
+            self.access = {}
+        else:
+            self.access.clear()
         self.scan_index = None
         self.encodings = {}
         self.volatile = {}
@@ -196,6 +200,8 @@ class Database:
         return len(keys)
 
     def _created(self, key: bytes, value: Any) -> None:
+        if len(self.data) == RECORDED and not self.keyspace.uses_matter:
+            self.access = Unrecorded()
         if self.scan_index is not None:
             self.scan_index.add(key)
         ks = self.keyspace

@@ -13,6 +13,7 @@ from emuredis.clock import ManualClock
 from emuredis.emulator import Emulator
 from emuredis.engine.memory import BASE
 from emuredis.errors import ReplyError
+from emuredis.keyspace.access import RECORDED
 from emuredis.spec import TABLE, Command
 from tests.support.generate import command_line
 from tests.support.live import LiveServer
@@ -267,3 +268,24 @@ def test_an_evicted_key_breaks_watch_and_is_announced() -> None:
     watcher.call("MULTI")
     watcher.call("PING")
     assert watcher.call("EXEC") is None
+
+
+def test_uses_are_not_recorded_in_a_large_database_unless_a_policy_goes_by_them() -> None:
+    _, client, clock = make()
+    pairs = [word for i in range(RECORDED + 1) for word in (f"k{i}", "v")]
+    client.call("MSET", *pairs)
+    with pytest.raises(
+        ReplyError, match="emuredis does not support OBJECT IDLETIME in a database of more than"
+    ):
+        client.call("OBJECT", "IDLETIME", "k1")
+    client.call("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    clock.advance(5000)
+    client.call("GET", "k1")
+    clock.advance(2000)
+    assert client.call("OBJECT", "IDLETIME", "k1") == 2
+    assert client.call("OBJECT", "IDLETIME", "k2") == 7
+    client.call("FLUSHALL")
+    client.call("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    client.call("SET", "k", "v")
+    clock.advance(3000)
+    assert client.call("OBJECT", "IDLETIME", "k") == 3
