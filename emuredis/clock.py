@@ -106,6 +106,10 @@ class ManualClock:
                 walker.run_due()
         self._ns = target_ns
 
+    def show(self, ns: int) -> None:
+        """Show an instant, forth or back; nothing is done on the way, for the state of that instant is put back."""
+        self._ns = ns
+
     def sleep(self, seconds: float) -> None:
         """Move forward without stopping anywhere, as for a server that sleeps; `catch_up` is to follow."""
         self._ns += round(seconds * 1000) * NS_PER_MS

@@ -7,23 +7,40 @@ neither a client library nor asyncio nor lupa; doors load those when they are op
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import emuredis.commands  # noqa: F401  (fills the command table)
 from emuredis.client import Client
-from emuredis.clock import Clock, SystemClock
-from emuredis.engine.config import Config
+from emuredis.clock import Clock, ManualClock, SystemClock
+from emuredis.engine.config import PARAMETERS, Config
 from emuredis.engine.engine import Engine
+from emuredis.engine.snapshot import Snapshot as State
+from emuredis.engine.snapshot import restore, take
+from emuredis.errors import EmulatorError
 from emuredis.forks import survive
 from emuredis.spec import TABLE
 
 if TYPE_CHECKING:
     from emuredis.server import Server
 
-__all__ = ["Emulator"]
+__all__ = ["Emulator", "Snapshot"]
 
 _named: dict[str, Emulator] = {}
 _named_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What `Emulator.snapshot` returns. ``len()`` is the number of keys."""
+
+    state: State
+    scripts: list[tuple[bytes, bool]]
+
+    def __len__(self) -> int:
+        return len(self.state)
 
 
 class Emulator:
@@ -73,6 +90,57 @@ class Emulator:
         engine = self.engine
         with engine.lock:
             engine.execute(engine.internal_session(), [b"FLUSHALL"])
+
+    # -- snapshots -------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The state now: keys, deadlines, scripts, settings, the random source and the time; for `restore`.
+
+        It costs a shallow copy of the keyspace; values are copied when somebody changes them later. Snapshots
+        are independent of each other and of what happens to the emulator. Raises EmulatorError while a client is
+        blocked, naming it, or a command runs.
+        """
+        with self._at_rest():
+            return Snapshot(take(self.engine), self._scripts())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Be again as at `snapshot`, of this emulator or of another one.
+
+        Connections stay; a key that a client watches counts as changed. A manual clock goes back, too.
+        Raises EmulatorError while a client is blocked or a command runs, or if the numbers of databases differ.
+        """
+        with self._at_rest():
+            restore(self.engine, snapshot.state)
+            if snapshot.scripts != self._scripts():
+                from emuredis.scripting import scripts_of
+
+                scripts_of(self.engine).replace(snapshot.scripts)
+
+    def fork(self) -> Emulator:
+        """Another emulator in the same state, with no clients; what happens to one, the other never sees.
+
+        A manual clock is forked, too: both show the same time and are moved apart. Random choices are the same in both
+        from here on. Raises EmulatorError as `snapshot` does.
+        """
+        snapshot = self.snapshot()
+        clock = self.clock
+        if isinstance(clock, ManualClock):
+            clock = ManualClock(autojump=clock.autojump)
+        config = {p.name: self.engine.config.get(p.name) for p in PARAMETERS.values() if p.choosable}
+        twin = Emulator(clock=clock, config=config)
+        twin.restore(snapshot)
+        return twin
+
+    def _scripts(self) -> list[tuple[bytes, bool]]:
+        return [] if self.engine.scripting is None else self.engine.scripting.saved()
+
+    @contextmanager
+    def _at_rest(self) -> Iterator[None]:
+        lock = self.engine.lock
+        if lock._is_owned():  # type: ignore[attr-defined]
+            raise EmulatorError("not while a command runs")
+        with lock:
+            yield
 
     def serve(
         self, host: str = "127.0.0.1", port: int = 0, unix: str | None = None, **options: Any

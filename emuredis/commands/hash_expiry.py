@@ -205,7 +205,7 @@ def hgetex(ctx: Session, argv: list[bytes]) -> Reply:
     options = parse_options(argv, 2, at or 2, _HGETEX_WORDS)
     fields = _fields(argv, at)
     key = argv[1]
-    value = ctx.db.read(key, Hash)
+    value = ctx.db.read_to_change(key, Hash)
     when = options.deadline(ctx, "hgetex", 0)
     if value is None:
         return [None] * len(fields)

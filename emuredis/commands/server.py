@@ -18,7 +18,6 @@ from emuredis.replies import OK, Map, Reply, Status
 from emuredis.spec import command, container
 
 if TYPE_CHECKING:
-    from emuredis.engine.engine import Engine
     from emuredis.engine.session import Session
 
 
@@ -89,7 +88,7 @@ def config_set(ctx: Session, argv: list[bytes]) -> Reply:
         values.append(value)
     for parameter, value in zip(parameters.values(), values, strict=True):
         setattr(engine.config, parameter.attribute, value)
-    _apply(engine)
+    engine.configured()
     return OK
 
 
@@ -113,13 +112,6 @@ def _known(names: list[str]) -> dict[str, Parameter]:
 
 def _refused(name: str, reason: str) -> ReplyError:
     return ReplyError(f"ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}")
-
-
-def _apply(engine: Engine) -> None:
-    """Tell those who keep a copy of a setting."""
-    engine.keyspace.notify = engine.config.notify_keyspace_events
-    engine.keyspace.update_hooks()
-    engine.memory.configure()
 
 
 @command("CONFIG RESETSTAT", "admin noscript loading stale", group="server", since="2.0.0", complexity="O(1)",

@@ -236,7 +236,7 @@ def xreadgroup(ctx: Session, argv: list[bytes]) -> Reply:
     options, db, now = ReadOptions(argv, ctx.now, True), ctx.db, ctx.now
     assert options.group is not None
     places = [
-        _place(db.read(key, Stream), key, options.group, text)
+        _place(db.read_to_change(key, Stream), key, options.group, text)
         for key, text in zip(options.keys, options.ids, strict=True)
     ]
     reply = PairMap()
@@ -266,7 +266,7 @@ def xreadgroup(ctx: Session, argv: list[bytes]) -> Reply:
          complexity="O(log(N)) for each id, N being the number of pending entries")  # fmt: skip
 def xack(ctx: Session, argv: list[bytes]) -> Reply:
     """Acknowledges entries: they are pending no more; how many there were."""
-    stream = ctx.db.read(argv[1], Stream)
+    stream = ctx.db.read_to_change(argv[1], Stream)
     group = None if stream is None else stream.groups.get(argv[2])
     if group is None:
         return 0
@@ -347,7 +347,7 @@ def _leading_ids(argv: list[bytes], at: int) -> list[int]:
 def xclaim(ctx: Session, argv: list[bytes]) -> Reply:
     """Gives pending entries to a consumer; those it got."""
     key, now = argv[1], ctx.now
-    stream, group = find_group(ctx.db.look(key), key, argv[2])
+    stream, group = find_group(ctx.db.own(key, ctx.db.look(key)), key, argv[2])
     min_idle = _min_idle(argv[4], "XCLAIM")
     ids = _leading_ids(argv, 5)
     options = _ClaimOptions(argv, 5 + len(ids), now)
@@ -405,7 +405,7 @@ def _autoclaim_options(argv: list[bytes]) -> tuple[int, bool]:
 def xautoclaim(ctx: Session, argv: list[bytes]) -> Reply:
     """Gives a consumer what has been pending for long; where to go on, what it got, and what is deleted."""
     key, now = argv[1], ctx.now
-    value = ctx.db.look(key)
+    value = ctx.db.own(key, ctx.db.look(key))
     min_idle = _min_idle(argv[4], "XAUTOCLAIM")
     start = interval_start(argv[5])
     count, justid = _autoclaim_options(argv)

@@ -45,8 +45,6 @@ class Engine:
         self.limits = config.limits  # what every collection is made with
         self.lock = threading.RLock()
         self.keyspace = Keyspace(config.databases)
-        self.keyspace.notify = config.notify_keyspace_events
-        self.keyspace.update_hooks()
         self.pubsub = PubSub(self)
         self.waiting = Waiting(self)
         self.threads = Threads()
@@ -68,13 +66,19 @@ class Engine:
         self.connections_before = 0  # when CONFIG RESETSTAT was called last
         self.set_clock(clock)
         self.started_ns = self.clock.now_ns()
-        self.memory.configure()
+        self.configured()
 
     def set_clock(self, clock: Clock) -> None:
         self.clock = clock
         self.now_ns = clock.now_ns
         if clock.manual:
             clock.attach(self)  # type: ignore[attr-defined]
+
+    def configured(self) -> None:
+        """Tell those who keep a copy of a setting that some have changed."""
+        self.keyspace.notify = self.config.notify_keyspace_events
+        self.keyspace.update_hooks()
+        self.memory.configure()
 
     # -- sessions -------------------------------------------------------------------------------
 

@@ -29,6 +29,9 @@ class Unrecorded(dict[bytes, int]):
     def __setitem__(self, key: bytes, ns: int) -> None:
         return None
 
+    def copy(self) -> Unrecorded:
+        return Unrecorded()
+
 
 class Frequencies(dict[bytes, int]):
     """Keys to the instant of their last use, with the logarithmic counter of an LFU policy beside it.
@@ -58,6 +61,12 @@ class Frequencies(dict[bytes, int]):
     def pop(self, key: bytes, default: int | None = None) -> int | None:  # type: ignore[override]
         self.counters.pop(key, None)
         return super().pop(key, default)
+
+    def copy(self) -> Frequencies:
+        twin = Frequencies(self.chance, self.log_factor, self.decay_minutes)
+        twin.counters = self.counters.copy()
+        dict.update(twin, self)
+        return twin
 
     def clear(self) -> None:
         self.counters.clear()

@@ -75,6 +75,18 @@ class Database:
         self.access[key] = ks.ns
         if value.__class__ is not kind:
             raise wrong_type()
+        return value if ks.shared is None else self.own(key, value)
+
+    def read_to_change(self, key: bytes, kind: type) -> Any:
+        """As `read`, for the commands that count as reading and change what they read."""
+        value = self.read(key, kind)
+        return value if value is None or self.keyspace.shared is None else self.own(key, value)
+
+    def own(self, key: bytes, value: Any) -> Any:
+        """The collection to change in place of ``value``, the value of ``key``: a copy, if a snapshot holds it too."""
+        shared = self.keyspace.shared
+        if shared is not None and id(value) in shared and value.__class__ is not bytes:
+            value = self.data[key] = value.copy()
         return value
 
     def look(self, key: bytes, use: bool = True) -> Any:
@@ -272,6 +284,7 @@ class Database:
         if value.__class__ is not Hash or value.deadlines is None:
             self.volatile.pop(key, None)
             return False
+        value = self.own(key, value)
         gone = value.expire(self.keyspace.now)
         if gone:
             self.keyspace.expired_fields += len(gone)

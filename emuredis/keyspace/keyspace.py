@@ -34,7 +34,7 @@ class Watcher(Protocol):
 class Keyspace:
     __slots__ = (
         "changed", "databases", "dirty", "due_ns", "events", "evicted", "expired", "expired_fields", "heap",
-        "heap_limit", "hits", "hooks", "misses", "needed", "notify", "ns", "overdue", "ready", "waited_kinds",
+        "heap_limit", "hits", "hooks", "misses", "needed", "notify", "ns", "overdue", "ready", "shared", "waited_kinds",
         "uses_matter", "waiting", "watchers",
     )  # fmt: skip
 
@@ -47,6 +47,7 @@ class Keyspace:
         self.databases = [Database(self, index) for index in range(count)]
         self.dirty = 0
         self.hits = self.misses = self.expired = self.expired_fields = self.evicted = 0
+        self.shared: set[int] | None = None  # ids of collections that snapshots hold too, see `Database.own`
         self.uses_matter = False  # the policy of maxmemory goes by the last use of keys
         self.changed: dict[tuple[int, bytes], None] | None = (
             None  # keys to measure anew, where memory is limited

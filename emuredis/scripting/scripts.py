@@ -117,6 +117,17 @@ class Scripts:
             raise _no_script()
         return script.body
 
+    def saved(self) -> list[tuple[bytes, bool]]:
+        """The body of every script, and whether it may be evicted, for `replace`."""
+        return [(script.body, script.evictable) for script in self._by_sha.values()]
+
+    def replace(self, saved: list[tuple[bytes, bool]]) -> None:
+        """Keep these scripts and no others."""
+        if saved != self.saved():
+            self.flush()
+            for body, evictable in saved:
+                self._add(body, evictable)
+
     def flush(self) -> None:
         """SCRIPT FLUSH: forget every script, and all state of the interpreter."""
         self._by_sha.clear()
