@@ -1,8 +1,8 @@
 """OBJECT: how the server would store a value.
 
 Collections know their encoding. That of a string follows from its text and the length of its key, except that
-what changes a part of it (APPEND, SETRANGE, SETBIT, PFADD ...) leaves a ``raw`` one behind and INCRBYFLOAT never an
-``int``; `Database.note_encoding` remembers these.
+what changes a part of it (APPEND, SETRANGE, SETBIT, PFADD ...) leaves a ``raw`` one behind, INCRBYFLOAT and a script's
+SET never an ``int``; `Database.note_encoding` remembers these.
 """
 
 from __future__ import annotations
@@ -23,9 +23,20 @@ container("OBJECT", "Commands that look at how values are stored.", group="gener
 def _string_encoding(key: bytes, value: bytes) -> bytes:
     if len(value) <= 20 and parse_int(value) is not None:
         return b"int"
+    return _text_encoding(key, value)
+
+
+def _text_encoding(key: bytes, value: bytes) -> bytes:
     # The server puts key, value and their headers into one block of up to 128 bytes.
     room = 114 if len(key) < 32 else 112
     return b"embstr" if len(key) + len(value) < room else b"raw"
+
+
+def given(ctx: Session, key: bytes, value: bytes) -> bytes:
+    """What to store of a command's argument: the server keeps the text of a number that a script passes."""
+    if ctx.script is None or len(value) > 20 or parse_int(value) is None:
+        return value
+    return ctx.db.note_encoding(key, value, _text_encoding(key, value))
 
 
 @command("OBJECT ENCODING key", "readonly", keys="RO @2", group="generic", since="2.2.3", acl="keyspace",

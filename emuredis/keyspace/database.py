@@ -21,6 +21,7 @@ from emuredis.errors import wrong_type
 from emuredis.keyspace import notify
 from emuredis.values.hash import Hash
 from emuredis.values.scan import ScanIndex
+from emuredis.values.stream import Stream
 
 if TYPE_CHECKING:
     from emuredis.keyspace.keyspace import Keyspace
@@ -293,3 +294,21 @@ class Database:
         ks.dirty += 1
         if event and ks.notify & event_class:
             ks.tell(self, key, event)
+
+    def _check(self) -> None:
+        """Assert the invariants, those of the values too. O(content)."""
+        ks = self.keyspace
+        filed = {(deadline, key) for deadline, index, key in ks.heap if index == self.index}
+        for key, deadline in self.deadlines.items():
+            assert key in self.data, key
+            assert (deadline, key) in filed, key
+        if self.scan_index is not None:
+            self.scan_index._check(self.data)
+        for key, value in self.data.items():
+            if value.__class__ is bytes:
+                continue
+            value._check()
+            assert value or value.__class__ is Stream, key
+            if value.__class__ is Hash and (first := value.next_deadline()) is not None:
+                assert key in self.volatile, key
+                assert any(at <= first for at, name in filed if name == key), key
