@@ -16,6 +16,7 @@ from emuredis.spec import command, container
 
 if TYPE_CHECKING:
     from emuredis.engine.session import Session
+    from emuredis.keyspace.database import Database
 
 container("OBJECT", "Commands that look at how values are stored.", group="generic", since="2.2.3")
 
@@ -32,11 +33,16 @@ def _text_encoding(key: bytes, value: bytes) -> bytes:
     return b"embstr" if len(key) + len(value) < room else b"raw"
 
 
+def as_text(db: Database, key: bytes, value: bytes) -> bytes:
+    """What to store of ``value`` so that its encoding is that of a text, even if it is a number."""
+    if len(value) > 20 or parse_int(value) is None:
+        return value
+    return db.note_encoding(key, value, _text_encoding(key, value))
+
+
 def given(ctx: Session, key: bytes, value: bytes) -> bytes:
     """What to store of a command's argument: the server keeps the text of a number that a script passes."""
-    if ctx.script is None or len(value) > 20 or parse_int(value) is None:
-        return value
-    return ctx.db.note_encoding(key, value, _text_encoding(key, value))
+    return value if ctx.script is None else as_text(ctx.db, key, value)
 
 
 @command("OBJECT ENCODING key", "readonly", keys="RO @2", group="generic", since="2.2.3", acl="keyspace",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from emuredis import errors
 from emuredis.commands.args import integer
 from emuredis.commands.expiry import Options, expire_now, parse_options
-from emuredis.commands.objects import given
+from emuredis.commands.objects import as_text, given
 from emuredis.errors import ReplyError
 from emuredis.keyspace.notify import GENERIC, STRING
 from emuredis.replies import OK, Reply
@@ -222,7 +222,7 @@ def msetex(ctx: Session, argv: list[bytes]) -> Reply:
     db = ctx.db
     for at in range(2, stop, 2):
         key, value = argv[at], given(ctx, argv[at], argv[at + 1])
-        if options.expiry == b"KEEPTTL" and db.exists(key):
+        if db.exists(key) and options.expiry == b"KEEPTTL":
             db.update(key, value)
         else:
             db.put(key, value)
@@ -316,7 +316,7 @@ def append(ctx: Session, argv: list[bytes]) -> Reply:
     old = db.write(key, bytes)
     if old is not None:
         _check_length(ctx, len(old) + len(value))
-        value = old + value
+        value = b"".join((old[:1], old[1:], value))  # a new object in any case, see `note_encoding`
         value = db.note_encoding(key, value, b"raw")
     else:
         value = given(ctx, key, value)
@@ -414,7 +414,7 @@ def incrbyfloat(ctx: Session, argv: list[bytes]) -> Reply:
         raise ReplyError("ERR increment would produce NaN or Infinity")
     value = format_long_double(total)
     if b"." not in value:
-        value = db.note_encoding(key, value, b"embstr")
+        value = as_text(db, key, value)
     db.update(key, value)
     db.touch(key, STRING, b"incrbyfloat")
     return value

@@ -15,6 +15,7 @@ import time
 import traceback
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import groupby, zip_longest
 from random import Random
 from typing import Any
 
@@ -96,13 +97,15 @@ class Play:
         return {name: c.session for name, c in self.right.clients.items() if isinstance(c, EngineClient)}
 
     def go(self, length: int, tally: Tally) -> Difference | None:
-        for number in range(1, length + 1):
+        found, since = None, 0
+        while found is None and (length > 0 or self.sequence.queue):
             found = self.step(self.sequence.next(self.sessions()))
-            if found is None and (number % EVERY == 0 or number == length):
-                found = self.everything()
+            length -= 1
+            since += 1
             tally.commands += 1
-            if found is not None:
-                break
+            # Not between lines that belong together.
+            if found is None and not self.sequence.queue and (since >= EVERY or length <= 0):
+                found, since = self.everything(), 0
         for side in (self.left, self.right):
             for client in side.clients.values():
                 client.close()
@@ -130,7 +133,7 @@ class Play:
             return found
         told = [self._told(side) for side in (self.left, self.right)]
         if told[0] != told[1]:
-            pairs = [f"  live {a}\n  here {b}" for a, b in zip(*told, strict=False) if a != b]
+            pairs = [f"  live {a}\n  here {b}" for a, b in zip_longest(*told) if a != b]
             lengths = f"  {len(told[0])} and {len(told[1])} messages"
             return self._different(line, "\n".join(["what the subscriber was told", *pairs[:5], lengths]))
         try:
@@ -174,6 +177,21 @@ def look(lines: list[Line], protocol: int, truth: SocketEndpoint) -> list[str]:
     return explained(want, got)
 
 
+def cleaned(lines: list[Line]) -> list[Line]:
+    """Lines without those that, now that others are missing, would wait for a reply in vain."""
+    state = Run(EmulatorEndpoint(), 2)
+    out = []
+    for line in lines:
+        try:
+            state.step(line)
+        except Exception:
+            return lines
+        vain = line.action in ("call", "receive") and state.entries[-1].frame is NOTHING
+        if not vain:
+            out.append(line)
+    return out
+
+
 def shortest(lines: list[Line], protocol: int, truth: SocketEndpoint) -> list[Line]:
     """Lines that still differ after as many lines and arguments as possible were taken out."""
     until = time.monotonic() + SHORTEN_SECONDS
@@ -181,16 +199,20 @@ def shortest(lines: list[Line], protocol: int, truth: SocketEndpoint) -> list[Li
     def differ(fewer: list[Line]) -> bool:
         return time.monotonic() < until and bool(look(fewer, protocol, truth))
 
-    size = len(lines) // 2
+    # Lines of one number belong together.
+    units = [list(unit) for _, unit in groupby(lines, key=lambda line: line.number)]
+    size = len(units) // 2
     while size:
         at = 0
-        while at < len(lines):
-            fewer = lines[:at] + lines[at + size :]
-            if fewer and differ(fewer):
-                lines = fewer
+        while at < len(units):
+            fewer = units[:at] + units[at + size :]
+            kept = cleaned([line for unit in fewer for line in unit])
+            if kept and differ(kept):
+                units = [list(unit) for _, unit in groupby(kept, key=lambda line: line.number)]
             else:
                 at += size
         size //= 2
+    lines = [line for unit in units for line in unit]
     for place, line in enumerate(lines):
         size = len(line.argv) // 2 if line.action in ("call", "send") else 0
         while size:

@@ -27,7 +27,10 @@ class Draw:
         self.rng = rng
         self.keys = [b"abcdefghijklmnopqrstuvwxyz"[i : i + 1] for i in range(keys)]
         self.members = [self._text() for _ in range(rng.choice([4, 8, 20]))]
-        self.wait = b"0.01"  # seconds a blocking command may take; b"0" for ever
+        # Times to live never repeat: of equal ones it would depend on the moment which ends later.
+        self._lives = rng.sample(range(100, 5000), 4000)
+        self._lived = 0
+        self.wait = b"0.001"  # seconds a blocking command may take; b"0" for ever
 
     # -- values ---------------------------------------------------------------------------------
 
@@ -98,7 +101,7 @@ class Draw:
     def value(self, arg: Argument) -> bytes:
         rng, name = self.rng, arg.name
         if arg.token == "BLOCK":
-            return b"5" if self.wait != b"0" else b"0"
+            return b"1" if self.wait != b"0" else b"0"
         if name == "timeout":
             return self.wait if rng.randrange(20) else rng.choice([b"-1", b"x"])
         if rng.randrange(25) == 0:
@@ -107,6 +110,10 @@ class Draw:
             return self.key()
         if name.startswith("unix-time"):
             return self.deadline("milli" in name)
+        if name in ("seconds", "milliseconds"):
+            self._lived += 1
+            life = self._lives[self._lived % len(self._lives)]
+            return b"%d" % (life * (1000 if name == "seconds" else 1_000_000))
         if name in BY_NAME and name not in ("score", "increment", "min", "max", "index"):
             return rng.choice(BY_NAME[name][0])
         if name in ("min", "max"):
