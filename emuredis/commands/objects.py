@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emuredis import errors
+from emuredis.keyspace.database import room
 from emuredis.replies import Reply, Status
 from emuredis.scalars import parse_int
 from emuredis.spec import command, container
@@ -28,16 +29,14 @@ def _string_encoding(key: bytes, value: bytes) -> bytes:
 
 
 def _text_encoding(key: bytes, value: bytes) -> bytes:
-    # The server puts key, value and their headers into one block of up to 128 bytes.
-    room = 114 if len(key) < 32 else 112
-    return b"embstr" if len(key) + len(value) < room else b"raw"
+    return b"embstr" if len(key) + len(value) < room(key) else b"raw"
 
 
 def as_text(db: Database, key: bytes, value: bytes) -> bytes:
     """What to store of ``value`` so that its encoding is that of a text, even if it is a number."""
     if len(value) > 20 or parse_int(value) is None:
         return value
-    return db.note_encoding(key, value, _text_encoding(key, value))
+    return db.note_encoding(key, value[:1] + value[1:], _text_encoding(key, value))
 
 
 def given(ctx: Session, key: bytes, value: bytes) -> bytes:

@@ -26,7 +26,12 @@ from emuredis.values.stream import Stream
 if TYPE_CHECKING:
     from emuredis.keyspace.keyspace import Keyspace
 
-__all__ = ["Database"]
+__all__ = ["Database", "room"]
+
+
+def room(key: bytes) -> int:
+    """Below how many bytes the server puts key and text, with their headers, into one block (``embstr``)."""
+    return 114 if len(key) < 32 else 112
 
 
 class Database:
@@ -110,8 +115,9 @@ class Database:
 
     def put(self, key: bytes, value: Any) -> None:
         """Replace: whatever was there is gone, its time to live too."""
-        if self.deadlines:
-            self.deadlines.pop(key, None)
+        if self.deadlines and key in self.deadlines:
+            value = self._beside_deadline(key, value)
+            del self.deadlines[key]
         if key not in self.data:
             self._created(key, value)
         self.data[key] = value
@@ -120,6 +126,8 @@ class Database:
         """Modify: set the value and keep the time to live (a new key has none)."""
         if key not in self.data:
             self._created(key, value)
+        elif self.deadlines and key in self.deadlines:
+            value = self._beside_deadline(key, value)
         self.data[key] = value
 
     def add(self, key: bytes, value: Any) -> Any:
@@ -162,6 +170,14 @@ class Database:
             notes = {key: note for key, note in notes.items() if self.data.get(key) is note[0]}
             self.encodings = notes
         notes[key] = value, encoding
+        return value
+
+    def _beside_deadline(self, key: bytes, value: Any) -> Any:
+        """``value``, about to replace that of a key with a deadline: 8 bytes of its block are taken."""
+        if value.__class__ is bytes and room(key) - 8 <= len(key) + len(value) < room(key):
+            return self.note_encoding(
+                key, value[:1] + value[1:], b"raw"
+            )  # a copy: the caller may use it again
         return value
 
     def noted_encoding(self, key: bytes, value: bytes) -> bytes | None:

@@ -122,6 +122,8 @@ def harmless(argv: list[bytes]) -> list[bytes]:
             argv[2] = b"-3" if number < 0 else b"3"
     elif name in (b"SORT", b"SORT_RO") and len({b"BY", b"ALPHA", b"LIMIT"} & set(argv)) == 3:
         argv.remove(b"ALPHA")  # the order of elements that tie
+    elif name == b"APPEND" and argv[-1] == b"":
+        argv[-1] = b"x"  # the encoding of an empty string is the one thing emuredis does not remember
     elif name == b"MSETEX":  # keeps what has expired for a while
         argv[:] = [FAR_MILLISECONDS[0] if before in (b"EXAT", b"PXAT") else word
                    for before, word in zip([b"", *argv], argv, strict=False)]  # fmt: skip

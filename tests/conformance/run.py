@@ -162,7 +162,11 @@ class Run:
 
     def _digest(self, line: Line) -> None:
         text = "\n".join(digest(self.endpoint, self.began_ms)).encode()
-        self.entries.append(Entry(line.number, line.text, line.variant, Frame("$", text, text)))
+        self.entries.append(
+            Entry(
+                line.number, line.text, line.variant, Frame("$", text, b"$%d\r\n%b\r\n" % (len(text), text))
+            )
+        )
 
     # -- the end --------------------------------------------------------------------------------
 

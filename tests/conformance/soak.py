@@ -75,7 +75,7 @@ def explained(want: list[Entry], got: list[Entry]) -> list[str]:
         out.append(text if ":digest" not in text.partition("\n")[0] else text.partition("\n")[0])
     for left, right in zip(want, got, strict=False):
         if left.text == right.text == ":digest" and left.frame.raw != right.frame.raw:
-            ours, theirs = left.frame.raw.decode().split("\n"), right.frame.raw.decode().split("\n")
+            ours, theirs = left.frame.value.decode().split("\n"), right.frame.value.decode().split("\n")
             out += [f"  live     {one[:1000]}" for one in ours if one not in theirs]
             out += [f"  emuredis {one[:1000]}" for one in theirs if one not in ours]
     return out
@@ -245,6 +245,7 @@ class Soak:
         self.live = LiveServer()
         self.truth = SocketEndpoint("live", self.live.socket_path, PATIENCE)
         self.tally = Tally()
+        self.saved = 0
         self.kinds: Counter[str] = Counter()
         chosen = options.machine or [machine.name for machine in MACHINES]
         self.machines = [machine for machine in MACHINES if machine.name in chosen]
@@ -301,6 +302,7 @@ class Soak:
         print("\n".join(["shortened:", *(line.text for line in lines)]))
         print("\n".join(look(lines, found.protocol, self.truth)), flush=True)
         if self.options.save:
+            self.saved += 1
             save(title, [replace(line, number=at) for at, line in enumerate(lines, 1)])
 
 
@@ -334,6 +336,8 @@ def main(argv: list[str] | None = None) -> int:
         soak.stop()
     for kind, times in soak.kinds.most_common():
         print(f"{times:6} {kind}")
+    if soak.saved:
+        print(f"{soak.saved} kept in {FOUND.name}: mend them, move them where they belong, `make record`")
     print(f"{soak.tally} (seed {options.seed})")
     return 1 if soak.tally.differences else 0
 
