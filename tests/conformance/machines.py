@@ -8,12 +8,17 @@ shortened, saved and run again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from random import Random
 from typing import Any
 
 from emuredis.emulator import Emulator
 from emuredis.scalars import parse_int
 from emuredis.spec import BLOCKING, NOSCRIPT, Command
+from emuredis.values.hash import Hash
+from emuredis.values.list import List
+from emuredis.values.set import Set
+from emuredis.values.stream import Stream
 from emuredis.values.zset import ZSet
 from tests.support.draw import FAR_MILLISECONDS, Draw
 
@@ -39,6 +44,7 @@ TIMES = {
     "object|encoding": EXACT, "xadd": EXACT, "xtrim": EXACT, "xclaim": EXACT, "xautoclaim": EXACT,
 }  # fmt: skip
 COMPACT = (None, b"listpack", b"intset")
+KINDS = {"string": bytes, "hash": Hash, "list": List, "set": Set, "sorted-set": ZSet, "stream": Stream}
 CALL = b"return redis.call(unpack(ARGV))"
 PCALL = b"return redis.pcall(unpack(ARGV))"
 RESP3 = b"redis.setresp(3) return redis.call(unpack(ARGV))"
@@ -79,7 +85,10 @@ MACHINES = [
     Machine("list", _of("list")),
     Machine("set", _of("set")),
     Machine("zset", _of("sorted-set")),
-    Machine("stream", _of("stream")),
+    Machine(
+        "stream",
+        _of("stream") + [BY_NAME[n] for n in "xadd xadd xadd xadd xgroup|create xreadgroup".split()] * 2,
+    ),
     Machine("generic", _of("generic") + [BY_NAME[n] for n in "set incr rpush sadd zadd hset xadd".split()]),
     Machine("transactions", DRAWN, multi=10),
     Machine("blocking", _BLOCKING + [BY_NAME[name] for name in _FEEDING.split()], blocking=30, multi=3),
@@ -189,7 +198,7 @@ class Sequence:
             return
         client = rng.choice([name for name in "aabcd" if name not in self.waiting] or "e")
         if self.machine.blocking > rng.randrange(100) and client not in self.multi and len(self.waiting) < 3:
-            self._block(client)
+            self._block(client, sessions.get(client))
         elif client in self.multi and rng.randrange(5) == 0:
             looseness = self.multi.pop(client)
             self._line(client, "call", looseness or EXACT, [rng.choice([b"EXEC"] * 4 + [b"DISCARD"])])
@@ -212,10 +221,10 @@ class Sequence:
             self._line(name, "close", EXACT)
             del self.waiting[name]
 
-    def _block(self, client: str) -> None:
+    def _block(self, client: str, session: Any) -> None:
         self.draw.wait = b"0"
         command = self.rng.choice(_BLOCKING)
-        argv = self.draw.argv(command)
+        argv = self._argv(command, session)
         self.draw.wait = b"0.001"
         self.waiting[client] = EXACT
         self._line(client, "send", EXACT, argv)
@@ -253,7 +262,7 @@ class Sequence:
                 command = BY_NAME["del"]  # whom the server serves first is the order of a hash table
             if command.name in ("flushdb", "flushall") and rng.randrange(10):
                 command = BY_NAME["del"]
-            argv = harmless(self.draw.argv(command))
+            argv = self._argv(command, sessions.get(client))
         if _by_text(argv) and (client in self.multi or not self._one_score(sessions.get(client), argv)):
             command, argv = BY_NAME["zcard"], [b"ZCARD", argv[-1]]
         variant = self.variant(command, argv, sessions.get(client))
@@ -268,6 +277,27 @@ class Sequence:
                     variant = UNORDERED if variant.name == "exact" else KIND
         self._line(client, "call", self._loosen(client, variant), argv)
 
+    def _argv(self, command: Command, session: Any) -> list[bytes]:
+        """Arguments that mostly fit what there is."""
+        draw = self.draw
+        draw.fitting, draw.elements, draw.ids, draw.groups = [], [], [], []
+        kind = KINDS.get(command.group)
+        if session is not None and kind is not None:
+            data = session.db.data
+            draw.fitting = [key for key, value in data.items() if value.__class__ is kind][:4]
+            if draw.fitting:
+                key = self.rng.choice(draw.fitting)
+                draw.fitting += [key] * 4
+                value = data[key]
+                if isinstance(value, Stream):
+                    draw.groups, draw.last = list(value.groups), value.last_id >> 64
+                    draw.ids = [
+                        b"%d-%d" % divmod(entry[0], 1 << 64) for entry in value.range(0, (1 << 128) - 1, 6)
+                    ]
+                elif not isinstance(value, bytes):
+                    draw.elements = list(islice(getattr(value, "fields", value), 8))
+        return harmless(draw.argv(command))
+
     def _script(self, argv: list[bytes], variant: Variant, session: Any) -> tuple[Variant, list[bytes]]:
         """Several commands in one script, the first of them ``argv``."""
         words = [b"%d" % len(argv), *argv]
@@ -275,7 +305,7 @@ class Sequence:
         for _ in range(self.rng.randrange(1, 4)):
             command = self.rng.choice(self.machine.commands)
             if not command.flags & NOSCRIPT and command.name not in ("flushall", "flushdb"):
-                more = harmless(self.draw.argv(command))
+                more = self._argv(command, session)
                 if _by_text(more):
                     continue
                 words += [b"%d" % len(more), *more]

@@ -11,7 +11,7 @@ from random import Random
 
 from emuredis.spec import Argument, Command
 
-from .generate import BY_NAME, BY_TYPE, ID_NAMES, IDS, ODD_IDS, SCORES
+from .generate import BY_NAME, BY_TYPE, ID_NAMES, IDS, ODD_DOUBLES, ODD_IDS, ODD_NUMBERS, SCORES
 
 __all__ = ["Draw"]
 
@@ -19,6 +19,9 @@ PAST = [b"0", b"1", b"-1", b"1000", b"1500000000"]
 FAR_SECONDS = [b"4000000000", b"4000000001", b"5000000000"]
 FAR_MILLISECONDS = [b"4000000000000", b"4000000000001", b"4000000000500", b"5000000000000"]
 FORMS = ["{:.17g}", "{:g}", "{:e}", "{:f}", "{:.3f}", "{:.1f}", "{:+.2f}"]
+COUNTS = {"count", "limit", "num-matches", "len", "entriesread", "entries-added"}
+_SCORES = ("ZCOUNT", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZREMRANGEBYSCORE")
+_TEXTS = ("ZLEXCOUNT", "ZRANGEBYLEX", "ZREVRANGEBYLEX", "ZREMRANGEBYLEX")
 _trees: dict[str, list[Argument]] = {}
 
 
@@ -27,6 +30,13 @@ class Draw:
         self.rng = rng
         self.keys = [b"abcdefghijklmnopqrstuvwxyz"[i : i + 1] for i in range(keys)]
         self.members = [self._text() for _ in range(rng.choice([4, 8, 20]))]
+        # What the next command probably finds: keys of its type, elements and ids of their values.
+        self.fitting: list[bytes] = []
+        self.elements: list[bytes] = []
+        self.ids: list[bytes] = []
+        self.groups: list[bytes] = []
+        self.last = 0  # milliseconds of the last id
+        self._adding = False
         # Times to live never repeat: of equal ones it would depend on the moment which ends later.
         self._lives = rng.sample(range(100, 5000), 4000)
         self._lived = 0
@@ -50,6 +60,8 @@ class Draw:
         return bytes(rng.choice(b"abcxyz019") for _ in range(rng.randrange(1, 5)))
 
     def text(self) -> bytes:
+        if self.elements and self.rng.randrange(3) == 0:
+            return self.rng.choice(self.elements)
         return self._text() if self.rng.randrange(8) == 0 else self.rng.choice(self.members)
 
     def integer(self) -> bytes:
@@ -83,6 +95,8 @@ class Draw:
         )
 
     def key(self) -> bytes:
+        if self.fitting and self.rng.randrange(4):
+            return self.rng.choice(self.fitting)
         return self.rng.choice(self.keys)
 
     def deadline(self, milliseconds: bool) -> bytes:
@@ -92,7 +106,14 @@ class Draw:
         return rng.choice(FAR_MILLISECONDS if milliseconds else FAR_SECONDS)
 
     def id(self) -> bytes:
-        if self.rng.randrange(6) == 0:
+        if self._adding and self.rng.randrange(6):
+            return b"%d-%s" % (
+                self.last + self.rng.randrange(3),
+                self.rng.choice([b"*", b"*", b"0", b"1", b"5"]),
+            )
+        if self.ids and self.rng.randrange(2):
+            return self.rng.choice(self.ids)
+        if self.rng.randrange(8) == 0:
             return self.rng.choice(ODD_IDS)
         if self.rng.randrange(3):
             return b"%d-%d" % (self.rng.randrange(1, 40), self.rng.randrange(4))
@@ -120,6 +141,14 @@ class Draw:
             return self._bound(arg)
         if arg.type == "string" and name in ID_NAMES:
             return self.id()
+        if name == "group" and self.groups and rng.randrange(5):
+            return rng.choice(self.groups)
+        if name in COUNTS and rng.randrange(6):
+            return b"%d" % rng.choice([1, 1, 2, 3, 5, 10, 100, 0])
+        if name == "value" and arg.type == "string" and rng.randrange(3) == 0:
+            return self.integer()
+        if name == "destination-db":
+            return rng.choice([b"0", b"1", b"2"])
         if arg.type == "double" or (name == "score"):
             return self.double()
         if arg.type == "integer" or name == "index":
@@ -129,13 +158,17 @@ class Draw:
         return rng.choice((BY_TYPE.get(arg.type) or BY_TYPE["string"])[0])
 
     def _bound(self, arg: Argument) -> bytes:
+        return self.rng.choice(SCORES) if self.rng.randrange(3) else self._score_bound()
+
+    def _score_bound(self) -> bytes:
         rng = self.rng
-        kind = rng.randrange(4)
-        if kind < 2:
-            return rng.choice(SCORES)
-        if arg.type == "string" or kind == 2:
-            return rng.choice([b"[", b"("]) + self.text()
-        return rng.choice([b"", b"("]) + self.double()
+        return rng.choice(
+            [b"-inf", b"+inf", b"(1", b"(2", b"%d" % rng.randrange(-2, 100), b"(" + self.double()]
+        )
+
+    def _text_bound(self) -> bytes:
+        rng = self.rng
+        return rng.choice([b"-", b"+", b"[" + self.text(), b"(" + self.text()])
 
     # -- shapes ---------------------------------------------------------------------------------
 
@@ -145,10 +178,20 @@ class Draw:
         if tree is None:
             tree = _trees[command.name] = command.arguments
         words = [part.upper().encode() for part in command.name.split("|")]
+        self._adding = command.name == "xadd"
         self._sequence(tree, words)
+        if self.rng.randrange(10):
+            self._mend(words)
         odd = self.rng.randrange(120)
         if odd == 0 and len(words) > 1:
             words.pop()
+        elif odd in (4, 5) and len(words) > 2:
+            at = self.rng.randrange(1, len(words) - 1)
+            words[at], words[at + 1] = words[at + 1], words[at]
+        elif odd == 6 and len(words) > 1:
+            words.append(self.rng.choice(words[1:]))
+        elif odd in (7, 8) and len(words) > 1:
+            words[self.rng.randrange(1, len(words))] = self.rng.choice(ODD_NUMBERS + ODD_DOUBLES)
         elif odd == 1:
             words[0] = words[0].lower()
         elif odd == 2:
@@ -156,6 +199,34 @@ class Draw:
         elif odd == 3 and len(words) > 2:
             del words[self.rng.randrange(1, len(words))]
         return words
+
+    def _mend(self, words: list[bytes]) -> None:
+        """Have arguments fit each other where the declaration does not say that they must."""
+        name, rng = words[0].decode(), self.rng
+        at = 3 if name == "ZRANGESTORE" else 2
+        if name in _SCORES or b"BYSCORE" in words:
+            words[at : at + 2] = [self._score_bound(), self._score_bound()]
+        elif name in _TEXTS or b"BYLEX" in words:
+            words[at : at + 2] = [self._text_bound(), self._text_bound()]
+        elif name in ("ZRANGE", "ZRANGESTORE"):
+            words[at : at + 2] = [b"%d" % rng.randrange(-6, 12), b"%d" % rng.randrange(-6, 12)]
+            if b"LIMIT" in words:
+                place = words.index(b"LIMIT")
+                del words[place : place + 3]
+        elif name == "XGROUP" and words[1] == b"CREATE" and b"MKSTREAM" not in words and rng.randrange(2):
+            words.append(b"MKSTREAM")
+        elif name == "XREADGROUP" and b"STREAMS" in words:
+            half = (len(words) - words.index(b"STREAMS")) // 2
+            words[len(words) - half :] = [b">" if rng.randrange(3) else self.id() for _ in range(half)]
+        elif name in ("XADD", "XTRIM"):
+            if b"LIMIT" in words and b"~" not in words:
+                place = words.index(b"LIMIT")
+                del words[place : place + 2]
+            if b"MAXLEN" in words:
+                place = words.index(b"MAXLEN") + 1
+                words[place + (words[place] in (b"=", b"~"))] = b"%d" % rng.randrange(12)
+        elif name == "ZADD" and b"INCR" in words:
+            del words[words.index(b"INCR") + 3 :]
 
     def _often(self) -> int:
         return self.rng.choice([1, 1, 1, 2, 2, 3, 5])
