@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from emuredis.emulator import Emulator
-from emuredis.scalars import parse_int
+from emuredis.scalars import parse_float, parse_int
 from emuredis.spec import BLOCKING, NOSCRIPT, Command
 from emuredis.values.hash import Hash
 from emuredis.values.list import List
@@ -87,7 +87,9 @@ MACHINES = [
     Machine("zset", _of("sorted-set")),
     Machine(
         "stream",
-        _of("stream") + [BY_NAME[n] for n in "xadd xadd xadd xadd xgroup|create xreadgroup".split()] * 2,
+        _of("stream")
+        + [BY_NAME[n] for n in "xadd xadd xgroup|create xgroup|create xreadgroup xreadgroup xclaim".split()]
+        * 2,
     ),
     Machine("generic", _of("generic") + [BY_NAME[n] for n in "set incr rpush sadd zadd hset xadd".split()]),
     Machine("transactions", DRAWN, multi=10),
@@ -285,6 +287,8 @@ class Sequence:
         if session is not None and kind is not None:
             data = session.db.data
             draw.fitting = [key for key, value in data.items() if value.__class__ is kind][:4]
+            if kind is Stream and ("group" in command.syntax) and command.name != "xgroup|create":
+                draw.fitting = [key for key in draw.fitting if data[key].groups] or draw.fitting
             if draw.fitting:
                 key = self.rng.choice(draw.fitting)
                 draw.fitting += [key] * 4
@@ -296,7 +300,19 @@ class Sequence:
                     ]
                 elif not isinstance(value, bytes):
                     draw.elements = list(islice(getattr(value, "fields", value), 8))
-        return harmless(draw.argv(command))
+        argv = harmless(draw.argv(command))
+        if command.flags & BLOCKING:
+            self._patient(argv)
+        return argv
+
+    def _patient(self, argv: list[bytes]) -> None:
+        """No time-out that would take longer than meant: of the two only the live server really waits."""
+        if b"BLOCK" in argv:
+            at, meant = argv.index(b"BLOCK") + 1, b"0" if self.draw.wait == b"0" else b"1"
+        else:
+            at, meant = 1 if argv[0].upper() in (b"BLMPOP", b"BZMPOP") else -1, self.draw.wait
+        if at < len(argv) and (parse_float(argv[at]) or 0) > 0:
+            argv[at] = meant
 
     def _script(self, argv: list[bytes], variant: Variant, session: Any) -> tuple[Variant, list[bytes]]:
         """Several commands in one script, the first of them ``argv``."""
