@@ -135,6 +135,10 @@ def harmless(argv: list[bytes]) -> list[bytes]:
         argv.remove(b"ALPHA")  # the order of elements that tie
     elif name == b"APPEND" and argv[-1] == b"":
         argv[-1] = b"x"  # the encoding of an empty string is the one thing emuredis does not remember
+    elif name == b"XAUTOCLAIM" and b"COUNT" in argv[:-1]:
+        at = argv.index(b"COUNT") + 1
+        if 1 << 20 < (parse_int(argv[at]) or 0) < 1 << 60:  # may not fit into the machine
+            argv[at] = b"100"
     elif name == b"MSETEX":  # keeps what has expired for a while
         argv[:] = [FAR_MILLISECONDS[0] if before in (b"EXAT", b"PXAT") else word
                    for before, word in zip([b"", *argv], argv, strict=False)]  # fmt: skip
