@@ -7,13 +7,14 @@ shortened, saved and run again.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
 from typing import Any
 
 from emuredis.emulator import Emulator
-from emuredis.scalars import parse_float, parse_int
+from emuredis.scalars import parse_int
 from emuredis.spec import BLOCKING, NOSCRIPT, Command
 from emuredis.values.hash import Hash
 from emuredis.values.list import List
@@ -157,6 +158,7 @@ class Sequence:
         self.rng = rng
         self.draw = Draw(rng, rng.choice([2, 5, 5, 8]))
         self.lines = 0
+        self.client = "a"  # who goes on
         self.waiting: dict[str, Variant] = {}
         self.multi: dict[str, Variant | None] = {}
         self.queue: list[Line] = []
@@ -202,7 +204,9 @@ class Sequence:
         if len(self.waiting) > 1 and rng.randrange(8) == 0:
             self._unblock(sessions)
             return
-        client = rng.choice([name for name in "aabcd" if name not in self.waiting] or "e")
+        client = self.client
+        if client in self.waiting or rng.randrange(4) == 0:
+            client = self.client = rng.choice([name for name in "aabcd" if name not in self.waiting] or "e")
         if self.machine.blocking > rng.randrange(100) and client not in self.multi and len(self.waiting) < 3:
             self._block(client, sessions.get(client))
         elif client in self.multi and rng.randrange(5) == 0:
@@ -315,7 +319,7 @@ class Sequence:
             at, meant = argv.index(b"BLOCK") + 1, b"0" if self.draw.wait == b"0" else b"1"
         else:
             at, meant = 1 if argv[0].upper() in (b"BLMPOP", b"BZMPOP") else -1, self.draw.wait
-        if at < len(argv) and (parse_float(argv[at]) or 0) > 0:
+        if at < len(argv) and argv[at][:1] != b"-" and re.search(rb"[1-9]", argv[at]):
             argv[at] = meant
 
     def _script(self, argv: list[bytes], variant: Variant, session: Any) -> tuple[Variant, list[bytes]]:

@@ -34,6 +34,7 @@ EVERY = 200  # lines between two looks at everything
 SHORTEN_SECONDS = 60.0
 PATIENCE = 2.0  # seconds; a live server that has not answered by then does not
 REPORT_SECONDS = 30.0
+AHEAD = 30  # lines of one client that the live server is sent together
 SOON_MS = 60_000
 
 
@@ -99,6 +100,7 @@ class Play:
         self.right = Run(self.emulated, protocol)
         self.protocol = protocol
         self.lines: list[Line] = []
+        self.ahead: list[tuple[int, Line, Entry]] = []  # answered here, not yet asked there
 
     def sessions(self) -> dict[str, Any]:
         return {name: c.session for name, c in self.right.clients.items() if isinstance(c, EngineClient)}
@@ -115,24 +117,53 @@ class Play:
             # Not between lines that belong together.
             if found is None and not self.sequence.queue and (since >= EVERY or length <= 0):
                 found, since = self.everything(), 0
+        if found is None:
+            found = self.catch_up()
         for side in (self.left, self.right):
             for client in side.clients.values():
                 client.close()
         return found
 
     def step(self, line: Line) -> Difference | None:
+        """Run a line here at once, on the live server together with others of the same client."""
         self.lines.append(line)
-        self.left.step(line)
         try:
             self.right.step(line)
         except Exception:
-            return self._different(line, traceback.format_exc(limit=-6))
-        want, got = self.left.entries, self.right.entries
-        if want and not same(want[-1].variant, want[-1].frame, got[-1].frame):
-            return self._different(line, "\n".join(explained(want[-1:], got[-1:])))
-        want.clear()
-        got.clear()
+            return self.catch_up() or self._different(line, traceback.format_exc(limit=-6))
+        entry = self.right.entries.pop() if self.right.entries else None
+        alone = line.action != "call" or entry is None
+        if self.ahead and (alone or len(self.ahead) >= AHEAD or self.ahead[0][1].client != line.client):
+            found = self.catch_up()
+            if found is not None:
+                return found
+        if not alone and entry is not None:
+            self.ahead.append((len(self.lines), line, entry))
+            return None
+        self.left.step(line)
+        return self._compare(line, entry) if entry is not None else None
+
+    def catch_up(self) -> Difference | None:
+        """Have the live server do what has been done here, and compare."""
+        ahead, self.ahead = self.ahead, []
+        if not ahead:
+            return None
+        client = self.left.client(ahead[0][1].client)
+        for _, line, _ in ahead:
+            client.send(self.left.fill(line.argv))
+        for place, line, entry in ahead:
+            self.left.note(line, self.left.read(client, wait=True))
+            found = self._compare(line, entry)
+            if found is not None:
+                found.lines = self.lines[:place]
+                return found
         return None
+
+    def _compare(self, line: Line, entry: Entry) -> Difference | None:
+        want = self.left.entries.pop()
+        if same(want.variant, want.frame, entry.frame):
+            return None
+        return self._different(line, "\n".join(explained([want], [entry])))
 
     def everything(self) -> Difference | None:
         """The content, what came unasked, the emulator's own invariants."""
