@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, settings
 from tests.support.live import Connection, LiveServer, binary
 
 _HEALTH = [HealthCheck.too_slow, HealthCheck.data_too_large]
-# `default` repeats the same examples in every run; `soak` looks for new ones.
+# `default` repeats the same examples in every run; `new` (HYPOTHESIS_PROFILE=new) looks for others.
 settings.register_profile("default", deadline=None, derandomize=True, suppress_health_check=_HEALTH)
-settings.register_profile("soak", deadline=None, max_examples=2000, suppress_health_check=_HEALTH)
+settings.register_profile("new", deadline=None, max_examples=2000, suppress_health_check=_HEALTH)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 NO_LIVE = "no live server for this platform"

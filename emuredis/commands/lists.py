@@ -333,16 +333,19 @@ def move(ctx: Session, source: bytes, destination: bytes, from_left: bool, to_le
     taken_from = db.write(source, List)
     if taken_from is None:
         return None
-    put_to = taken_from if destination == source else db.write(destination, List)
-    element: bytes = taken_from.pop_left() if from_left else taken_from.pop_right()
-    if put_to is None:
-        put_to = db.add(destination, List(ctx.engine.limits))
-    if to_left:
-        put_to.push_left(element)
-        db.touch(destination, LIST, b"lpush")
+    element: bytes
+    if destination == source:
+        element = taken_from.rotate(from_left, to_left)
     else:
-        put_to.push_right(element)
-        db.touch(destination, LIST, b"rpush")
+        put_to = db.write(destination, List)
+        element = taken_from.pop_left() if from_left else taken_from.pop_right()
+        if put_to is None:
+            put_to = db.add(destination, List(ctx.engine.limits))
+        if to_left:
+            put_to.push_left(element)
+        else:
+            put_to.push_right(element)
+    db.touch(destination, LIST, b"lpush" if to_left else b"rpush")
     db.touch(source, LIST, b"lpop" if from_left else b"rpop")
     if not taken_from:
         db.drop_if_empty(source, taken_from)

@@ -1,8 +1,8 @@
 """OBJECT: how the server would store a value.
 
 Collections know their encoding. That of a string follows from its text and the length of its key, except that
-what changes a part of it (APPEND, SETRANGE, SETBIT, PFADD ...) leaves a ``raw`` one behind and INCRBYFLOAT never an
-``int``; `Database.note_encoding` remembers these.
+what changes a part of it (APPEND, SETRANGE, SETBIT, PFADD ...) leaves a ``raw`` one behind, INCRBYFLOAT and a script's
+SET never an ``int``; `Database.note_encoding` remembers these.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emuredis import errors
+from emuredis.keyspace.database import room
 from emuredis.replies import Reply, Status
 from emuredis.scalars import parse_int
 from emuredis.spec import command, container
 
 if TYPE_CHECKING:
     from emuredis.engine.session import Session
+    from emuredis.keyspace.database import Database
 
 container("OBJECT", "Commands that look at how values are stored.", group="generic", since="2.2.3")
 
@@ -29,9 +31,23 @@ _SWITCHING = (
 def _string_encoding(key: bytes, value: bytes) -> bytes:
     if len(value) <= 20 and parse_int(value) is not None:
         return b"int"
-    # The server puts key, value and their headers into one block of up to 128 bytes.
-    room = 114 if len(key) < 32 else 112
-    return b"embstr" if len(key) + len(value) < room else b"raw"
+    return _text_encoding(key, value)
+
+
+def _text_encoding(key: bytes, value: bytes) -> bytes:
+    return b"embstr" if len(key) + len(value) < room(key) else b"raw"
+
+
+def as_text(db: Database, key: bytes, value: bytes) -> bytes:
+    """What to store of ``value`` so that its encoding is that of a text, even if it is a number."""
+    if len(value) > 20 or parse_int(value) is None:
+        return value
+    return db.note_encoding(key, value[:1] + value[1:], _text_encoding(key, value))
+
+
+def given(ctx: Session, key: bytes, value: bytes) -> bytes:
+    """What to store of a command's argument: the server keeps the text of a number that a script passes."""
+    return value if ctx.script is None else as_text(ctx.db, key, value)
 
 
 @command("OBJECT ENCODING key", "readonly", keys="RO @2", group="generic", since="2.2.3", acl="keyspace",

@@ -41,6 +41,7 @@ def sadd(ctx: Session, argv: list[bytes]) -> Reply:
     value = db.write(key, Set)
     if value is None:
         value = db.add(key, Set(ctx.engine.limits))
+        value.reserve(len(argv) - 2, argv[2])
     added: int = value.add(argv[2]) if len(argv) == 3 else value.update(argv[2:])
     if added:
         db.touch(key, SET, b"sadd")
@@ -119,7 +120,7 @@ def smove(ctx: Session, argv: list[bytes]) -> Reply:
     db.drop_if_empty(source, value)
     if target is None:
         target = db.add(destination, Set(ctx.engine.limits))
-    if target.add(member):
+    if target.update([member]):
         db.touch(destination, SET, b"sadd")
     return 1
 
@@ -214,7 +215,8 @@ def _store(ctx: Session, key: bytes, members: Collection[bytes], event: bytes) -
     """Replace what ``key`` holds by these members, or delete it when there are none."""
     db = ctx.db
     if members:
-        db.put(key, Set.from_members(members, ctx.engine.limits))
+        make = Set.from_common if event == b"sinterstore" else Set.from_members
+        db.put(key, make(members, ctx.engine.limits))
         db.touch(key, SET, event)
     elif db.remove(key):
         db.touch(key, GENERIC, b"del")

@@ -111,6 +111,8 @@ def _elements(ctx: Session, key: bytes, options: _Options) -> list[bytes]:
     if value.__class__ not in (List, Set, ZSet):
         raise errors.wrong_type()
     elements = list(value)
+    if value.__class__ is ZSet:
+        value.enlarge()  # as the server does, whatever the options
     if value.__class__ is Set and not options.sort:
         if options.store is None and ctx.script is None:
             return elements

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from emuredis import errors
 from emuredis.commands.args import integer
 from emuredis.commands.expiry import Options, expire_now, parse_options
+from emuredis.commands.objects import as_text, given
 from emuredis.errors import ReplyError
 from emuredis.keyspace.notify import GENERIC, STRING
 from emuredis.replies import OK, Reply
@@ -95,7 +96,7 @@ def set_(ctx: Session, argv: list[bytes]) -> Reply:
     """Makes a string the value of a key, whatever it held before."""
     if len(argv) == 3:
         db, key = ctx.db, argv[1]
-        db.put(key, argv[2])
+        db.put(key, argv[2] if ctx.script is None else given(ctx, key, argv[2]))
         db.touch(key, STRING, b"set")
         return OK
     options = parse_options(argv, 3, len(argv), _SET_WORDS)
@@ -119,7 +120,7 @@ def _condition_holds(ctx: Session, key: bytes, options: Options) -> bool:
 
 def _set(ctx: Session, key: bytes, value: bytes, when: int | None, keepttl: bool = False) -> None:
     """Store a value with its deadline; one that has passed takes away what was there."""
-    db = ctx.db
+    db, value = ctx.db, given(ctx, key, value)
     if when is None:
         if keepttl and db.exists(key):
             db.update(key, value)
@@ -142,7 +143,7 @@ def setnx(ctx: Session, argv: list[bytes]) -> Reply:
     db, key = ctx.db, argv[1]
     if db.peek(key, True) is not None:
         return 0
-    db.add(key, argv[2])
+    db.add(key, given(ctx, key, argv[2]))
     db.touch(key, STRING, b"set")
     return 1
 
@@ -194,7 +195,7 @@ def msetnx(ctx: Session, argv: list[bytes]) -> Reply:
 def _set_all(ctx: Session, argv: list[bytes]) -> None:
     db = ctx.db
     for at in range(1, len(argv), 2):
-        db.put(argv[at], argv[at + 1])
+        db.put(argv[at], given(ctx, argv[at], argv[at + 1]))
         db.touch(argv[at], STRING, b"set")
 
 
@@ -221,11 +222,11 @@ def msetex(ctx: Session, argv: list[bytes]) -> Reply:
         return 0
     db = ctx.db
     for at in range(2, stop, 2):
-        key = argv[at]
-        if options.expiry == b"KEEPTTL" and db.exists(key):
-            db.update(key, argv[at + 1])
+        key, value = argv[at], given(ctx, argv[at], argv[at + 1])
+        if db.exists(key) and options.expiry == b"KEEPTTL":
+            db.update(key, value)
         else:
-            db.put(key, argv[at + 1])
+            db.put(key, value)
         db.touch(key, STRING, b"set")
         if when is not None:
             # The server keeps a key whose deadline has passed until somebody looks at it: so do we.
@@ -244,7 +245,7 @@ def getset(ctx: Session, argv: list[bytes]) -> Reply:
     """Sets a key and returns what it held."""
     db, key = ctx.db, argv[1]
     old = db.read(key, bytes)
-    db.put(key, argv[2])
+    db.put(key, given(ctx, key, argv[2]))
     db.touch(key, STRING, b"set")
     return old
 
@@ -318,6 +319,8 @@ def append(ctx: Session, argv: list[bytes]) -> Reply:
         _check_length(ctx, len(old) + len(value))
         value = b"".join((old, value))  # a new object even where one of the two is empty
         value = db.note_encoding(key, value, b"raw")
+    else:
+        value = given(ctx, key, value)
     db.update(key, value)
     db.touch(key, STRING, b"append")
     return len(value)
@@ -413,7 +416,7 @@ def incrbyfloat(ctx: Session, argv: list[bytes]) -> Reply:
         raise ReplyError("ERR increment would produce NaN or Infinity")
     value = format_long_double(total)
     if b"." not in value:
-        value = db.note_encoding(key, value, b"embstr")
+        value = as_text(db, key, value)
     db.update(key, value)
     db.touch(key, STRING, b"incrbyfloat")
     return value

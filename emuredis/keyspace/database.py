@@ -22,11 +22,17 @@ from emuredis.keyspace import notify
 from emuredis.keyspace.access import RECORDED, Unrecorded
 from emuredis.values.hash import Hash
 from emuredis.values.scan import ScanIndex
+from emuredis.values.stream import Stream
 
 if TYPE_CHECKING:
     from emuredis.keyspace.keyspace import Keyspace
 
-__all__ = ["Database"]
+__all__ = ["Database", "room"]
+
+
+def room(key: bytes) -> int:
+    """Below how many bytes the server puts key and text, with their headers, into one block (``embstr``)."""
+    return 114 if len(key) < 32 else 112
 
 
 class Database:
@@ -132,8 +138,9 @@ class Database:
 
     def put(self, key: bytes, value: Any) -> None:
         """Replace: whatever was there is gone, its time to live too."""
-        if self.deadlines:
-            self.deadlines.pop(key, None)
+        if self.deadlines and key in self.deadlines:
+            value = self._beside_deadline(key, value)
+            del self.deadlines[key]
         if key not in self.data:
             self._created(key, value)
         self.access[key] = self.keyspace.ns
@@ -144,6 +151,8 @@ class Database:
         if key not in self.data:
             self._created(key, value)
             self.access[key] = self.keyspace.ns
+        elif self.deadlines and key in self.deadlines:
+            value = self._beside_deadline(key, value)
         self.data[key] = value
 
     def add(self, key: bytes, value: Any) -> Any:
@@ -188,6 +197,14 @@ class Database:
             notes = {key: note for key, note in notes.items() if self.data.get(key) is note[0]}
             self.encodings = notes
         notes[key] = value, encoding
+        return value
+
+    def _beside_deadline(self, key: bytes, value: Any) -> Any:
+        """``value``, about to replace that of a key with a deadline: 8 bytes of its block are taken."""
+        if value.__class__ is bytes and room(key) - 8 <= len(key) + len(value) < room(key):
+            return self.note_encoding(
+                key, value[:1] + value[1:], b"raw"
+            )  # a copy: the caller may use it again
         return value
 
     def noted_encoding(self, key: bytes, value: bytes) -> bytes | None:
@@ -332,3 +349,21 @@ class Database:
             ks.changed[self.index, key] = None
         if event and ks.notify & event_class:
             ks.tell(self, key, event)
+
+    def _check(self) -> None:
+        """Assert the invariants, those of the values too. O(content)."""
+        ks = self.keyspace
+        filed = {(deadline, key) for deadline, index, key in ks.heap if index == self.index}
+        for key, deadline in self.deadlines.items():
+            assert key in self.data, key
+            assert (deadline, key) in filed, key
+        if self.scan_index is not None:
+            self.scan_index._check(self.data)
+        for key, value in self.data.items():
+            if value.__class__ is bytes:
+                continue
+            value._check()
+            assert value or value.__class__ is Stream, key
+            if value.__class__ is Hash and (first := value.next_deadline()) is not None:
+                assert key in self.volatile, key
+                assert any(at <= first for at, name in filed if name == key), key

@@ -166,3 +166,10 @@ class Keyspace:
                     if db.exists(key):
                         self.created(db, key, db.data[key].__class__)
                     self.lost(db, key)
+
+    def _check(self) -> None:
+        """Assert the invariants of every database. O(content)."""
+        assert all(self.heap[(place - 1) // 2] <= entry for place, entry in enumerate(self.heap) if place)
+        assert not self.heap or self.due_ns <= self.heap[0][0] * 1_000_000
+        for db in self.databases:
+            db._check()

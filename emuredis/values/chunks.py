@@ -120,6 +120,10 @@ class Chunks:
         """The name OBJECT ENCODING gives. O(1)."""
         return b"skiplist" if self._large else b"listpack"
 
+    def enlarge(self) -> None:
+        """Take the general encoding, whatever the size. O(1)."""
+        self._large = True
+
     # -- change --------------------------------------------------------------------------------
 
     def add(self, member: bytes, score: float) -> bool:

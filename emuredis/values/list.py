@@ -182,6 +182,25 @@ class List:
             self._shrink(-1)
         return element
 
+    def rotate(self, from_left: bool, to_left: bool) -> bytes:
+        """Move an element from one end to an end, and return it; the list is not empty. As a pop and a push.
+
+        Only then is looked whether the list has become compact, not between the two.
+        """
+        if self._length == 1:
+            element = self._nodes[0][0]
+        else:
+            was_compact = self._compact
+            element = self.pop_left() if from_left else self.pop_right()
+            self._compact = was_compact
+            if to_left:
+                self.push_left(element)
+            else:
+                self.push_right(element)
+        if not self._compact:
+            self._fit_one_node()
+        return element
+
     def pop_left_many(self, count: int) -> list[bytes]:
         """Remove and return up to ``count`` elements from the front. O(count)."""
         taken = self.slice(0, count)

@@ -13,7 +13,7 @@ the members.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from random import Random
 
 from emuredis.scalars import parse_int
@@ -46,6 +46,17 @@ class Set:
         add = made.add
         for member in members:
             add(member)
+        return made
+
+    @classmethod
+    def from_common(cls, members: Collection[bytes], limits: Limits = DEFAULT) -> Set:
+        """A set of these members, in the encoding that storing an intersection gives. O(n)."""
+        made = cls(limits)
+        if len(members) > limits.set_intset:
+            # The server collects them in a listpack, and makes an intset of it only if it is small enough.
+            made._kind = _LISTPACK
+        for member in members:
+            made.add(member)
         return made
 
     def __len__(self) -> int:

@@ -20,6 +20,7 @@ continues the one before, so scripts can span lines. ``#`` starts a comment line
     :wait 50                let 50 ms pass
     :repeat 100 RPUSH k v   send it 100 times, compare the last reply
     :save name 1 0          keep a part of the last reply (here element 0 of element 1) as ``{saved:name}``
+    :digest                 compare everything the databases hold: encodings, deadlines, groups too
     :protocol 3             this block runs in RESP3 only (or 2)
     :skip wire              this block does not run over the wire (or ``inprocess``); say why in a comment
 
@@ -61,7 +62,7 @@ class Line:
     number: int
     text: str
     client: str
-    action: str  # call send receive quiet close | raw wait repeat save
+    action: str  # call send receive quiet close | raw wait repeat save digest
     variant: Variant
     argv: tuple[bytes, ...]
 
@@ -165,11 +166,11 @@ def _line(number: int, text: str) -> Line:
     rest, action = match["rest"].strip(), _ACTIONS[match["action"]]
     if rest.startswith(":"):
         word, _, rest = rest[1:].partition(" ")
-        if word not in ("raw", "wait", "repeat", "save", "protocol", "skip"):
+        if word not in ("raw", "wait", "repeat", "save", "digest", "protocol", "skip"):
             raise ValueError(f"no directive :{word}")
         action = word
     argv = tuple(split_arguments(rest))
-    if bool(argv) == (action in ("receive", "quiet", "close")):
+    if bool(argv) == (action in ("receive", "quiet", "close", "digest")):
         raise ValueError(f"{action} takes {'no' if argv else 'a'} command")
     return Line(number, text, match["client"] or "main", action, _variant(match["variant"]), argv)
 

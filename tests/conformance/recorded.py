@@ -70,7 +70,7 @@ def _as_json(entries: list[Entry]) -> list[Any]:
 
 def _from_json(block: Block, kept: list[Any]) -> list[Entry]:
     answered: list[Line] = [
-        line for line in block.lines if line.action in ("call", "repeat", "receive", "quiet")
+        line for line in block.lines if line.action in ("call", "repeat", "receive", "quiet", "digest")
     ]
     out = []
     for position, item in enumerate(kept):

@@ -14,9 +14,10 @@ from tests.support.endpoints import Client, Endpoint
 from tests.support.live import Lost
 from tests.support.resp import Frame
 
+from .digest import digest
 from .lines import Block, Line, Variant
 
-__all__ = ["CLOSED", "NOTHING", "Entry", "run"]
+__all__ = ["CLOSED", "NOTHING", "Entry", "Run", "run"]
 
 NOTHING = Frame(" ", b"nothing arrived", b"")
 CLOSED = Frame(" ", b"connection closed", b"\0")
@@ -34,7 +35,9 @@ class Entry:
     frame: Frame
 
 
-class _Run:
+class Run:
+    """One endpoint on its way through a block: its clients, what it saved, what it answered so far."""
+
     def __init__(self, endpoint: Endpoint, protocol: int) -> None:
         self.endpoint = endpoint
         self.protocol = protocol
@@ -157,6 +160,14 @@ class _Run:
             part.value if isinstance(part.value, bytes) else b"%d" % part.value
         )
 
+    def _digest(self, line: Line) -> None:
+        text = "\n".join(digest(self.endpoint, self.began_ms)).encode()
+        self.entries.append(
+            Entry(
+                line.number, line.text, line.variant, Frame("$", text, b"$%d\r\n%b\r\n" % (len(text), text))
+            )
+        )
+
     # -- the end --------------------------------------------------------------------------------
 
     def finish(self, block: Block) -> None:
@@ -212,7 +223,7 @@ def _content(endpoint: Endpoint, databases: range) -> list[tuple[str, Variant, F
 def run(block: Block, protocol: int, endpoint: Endpoint) -> list[Entry]:
     """The transcript of ``block`` on ``endpoint``."""
     endpoint.begin(block)
-    state = _Run(endpoint, protocol)
+    state = Run(endpoint, protocol)
     for line in block.lines:
         state.step(line)
     state.finish(block)

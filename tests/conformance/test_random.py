@@ -154,10 +154,3 @@ def of_group(group: str) -> list[Command]:
 @given(data=st.data(), protocol=st.sampled_from([2, 3]))
 def test_group(group: str, data: st.DataObject, protocol: int, truth: SocketEndpoint) -> None:
     compare(block_of(data.draw(steps(of_group(group)))), protocol, truth)
-
-
-@pytest.mark.soak
-@settings(max_examples=20_000, phases=PHASES)
-@given(drawn=steps(COMMANDS), protocol=st.sampled_from([2, 3]))
-def test_for_long(drawn: list[Step], protocol: int, truth: SocketEndpoint) -> None:
-    compare(block_of(drawn), protocol, truth)

@@ -55,6 +55,13 @@ class Machine(RuleBasedStateMachine):
     def pop(self, left: bool) -> None:
         assert (self.list.pop_left() if left else self.list.pop_right()) == self.model.pop(0 if left else -1)
 
+    @precondition(lambda self: self.model)
+    @rule(from_left=st.booleans(), to_left=st.booleans())
+    def rotate(self, from_left: bool, to_left: bool) -> None:
+        moved = self.model.pop(0 if from_left else -1)
+        assert self.list.rotate(from_left, to_left) == moved
+        self.model.insert(0 if to_left else len(self.model), moved)
+
     @rule(left=st.booleans(), count=st.integers(0, 9))
     def pop_many(self, left: bool, count: int) -> None:
         if left:
@@ -153,7 +160,7 @@ def element(rng: Random) -> bytes:
 
 def step(rng: Random, value: List, live: Connection) -> None:
     """One random command, done to both."""
-    choice = rng.randrange(12)
+    choice = rng.randrange(13)
     size = len(value)
     if choice < 4 or not size:
         elements = [element(rng) for _ in range(rng.choice([1, 1, 2, 40, 200]))]
@@ -188,6 +195,10 @@ def step(rng: Random, value: List, live: Connection) -> None:
         pivot, new, before = rng.choice(value.slice(0, size)), element(rng), rng.random() < 0.5
         expected = value.insert(pivot, new, before)
         assert live.call("LINSERT", "k", "BEFORE" if before else "AFTER", pivot, new).value == expected
+    elif choice == 11:
+        ends = [rng.random() < 0.5, rng.random() < 0.5]
+        words = ["LEFT" if end else "RIGHT" for end in ends]
+        assert live.call("LMOVE", "k", "k", *words).value == value.rotate(*ends)
     else:
         gone, count = rng.choice(value.slice(0, size)), rng.randrange(-3, 4)
         assert live.call("LREM", "k", count, gone).value == value.remove(gone, count)
