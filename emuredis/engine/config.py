@@ -248,8 +248,9 @@ _OTHERS = """
     repl-diskless-load repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas repl-mptcp
     repl-ping-replica-period repl-ping-slave-period repl-timeout replica-announce-ip replica-announce-port
     replica-announced replica-ignore-disk-write-errors replica-ignore-maxmemory replica-lazy-flush replica-priority
-    replica-read-only replica-serve-stale-data server-cpulist server_cpulist set-proc-title shutdown-timeout slave-announce-ip slave-announce-port slave-ignore-maxmemory
-    slave-lazy-flush slave-priority slave-read-only slave-serve-stale-data slot-migration-max-failover-repl-bytes
+    replica-read-only replica-serve-stale-data server-cpulist server_cpulist set-proc-title shutdown-timeout
+    slave-announce-ip slave-announce-port slave-ignore-maxmemory slave-lazy-flush slave-priority slave-read-only
+    slave-serve-stale-data slot-migration-max-failover-repl-bytes
     slowlog-log-slower-than slowlog-max-len socket-mark-id stop-writes-on-bgsave-error supervised syslog-enabled
     syslog-facility syslog-ident tcp-backlog tcp-keepalive
     tls-auth-clients tls-auth-clients-user tls-auto-reload-interval tls-ca-cert-dir tls-ca-cert-file tls-cert-file

@@ -22,19 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from emuredis import errors
 from emuredis.errors import ReplyError
-from emuredis.replies import (
-    BigNumber,
-    Frames,
-    LongFloat,
-    Map,
-    NullArray,
-    PairMap,
-    Pairs,
-    Push,
-    Set,
-    Status,
-    Verbatim,
-)
+from emuredis.replies import BigNumber, Frames, LongFloat, Map, NullArray, PairMap, Pairs, Push, Set, Status, Verbatim
 from emuredis.scalars import format_decimals, format_double
 from emuredis.scripting import hot
 from emuredis.scripting.known import SERVER_COMMANDS

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from emuredis.keyspace.rdb.codec import RdbError
 from emuredis.scalars import parse_int
@@ -18,6 +19,7 @@ __all__ = ["intset", "listpack", "read_intset", "read_listpack", "read_ziplist",
 _END = 0xFF
 _MANY = 0xFFFF  # a count that is not kept
 _LONGEST_INTEGER = 20
+_INTEGERS = ((0xF1, 2), (0xF2, 3), (0xF3, 4), (0xF4, 8))  # first byte, bytes of the number
 
 # -- listpack ----------------------------------------------------------------------------------
 
@@ -28,9 +30,7 @@ def integer_entry(number: int) -> bytes:
         return bytes((number, 1))
     if -4096 <= number <= 4095:
         return bytes((0xC0 | (number & 0x1FFF) >> 8, number & 0xFF, 2))
-    for first, size in ((0xF1, 2), (0xF2, 3), (0xF3, 4), (0xF4, 8)):
-        if -1 << 8 * size - 1 <= number < 1 << 8 * size - 1:
-            break
+    first, size = next(form for form in _INTEGERS if -1 << 8 * form[1] - 1 <= number < 1 << 8 * form[1] - 1)
     return bytes((first,)) + number.to_bytes(size, "little", signed=True) + bytes((size + 1,))
 
 
@@ -142,7 +142,7 @@ def read_intset(data: bytes) -> list[bytes]:
     if width not in _LAYOUTS or count == 0 or len(data) != 8 + width * count:
         raise RdbError("an intset has another size than it says")
     numbers = struct.unpack_from(f"<{count}{_LAYOUTS[width]}", data, 8)
-    if any(one >= other for one, other in zip(numbers, numbers[1:], strict=False)):
+    if any(one >= other for one, other in pairwise(numbers)):
         raise RdbError("an intset is not in order")
     return [b"%d" % number for number in numbers]
 
