@@ -15,6 +15,7 @@ _MODULES = (
     "expiry",
     "scanning",
     "objects",
+    "dump",
     "sorting",
     "bitmaps",
     "lcs",

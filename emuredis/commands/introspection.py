@@ -185,7 +185,7 @@ def _key_spec(spec: KeySpec) -> Reply:
 
 
 #: Commands that are not for applications.
-_SYSTEM_COMMANDS = frozenset(["debug", "pfdebug", "pfselftest"])
+_SYSTEM_COMMANDS = frozenset(["debug", "pfdebug", "pfselftest", "restore-asking"])
 
 
 def _docs(cmd: Command) -> Reply:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from emuredis import errors
 from emuredis.commands.help_texts import CONFIG, DEBUG
-from emuredis.engine.config import ALIASES, FIXED, FREE, PARAMETERS, UNSUPPORTED, Parameter
+from emuredis.engine.config import ALIASES, FIXED, FREE, PARAMETERS, PROTECTED, UNSUPPORTED, Parameter
 from emuredis.errors import ReplyError
 from emuredis.patterns import match
 from emuredis.replies import OK, Map, Reply, Status
@@ -103,7 +103,8 @@ def _known(names: list[str]) -> dict[str, Parameter]:
                 raise errors.unsupported(f"CONFIG SET {lower}")
             raise ReplyError(f"ERR Unknown option or number of arguments for CONFIG SET - '{name}'")
         if parameter.kind not in (FREE, FIXED):
-            raise _refused(name, "can't set immutable config")
+            kind = "protected" if parameter.kind == PROTECTED else "immutable"
+            raise _refused(name, f"can't set {kind} config")
         if lower in parameters:
             raise _refused(name, "duplicate parameter")
         parameters[lower] = parameter

@@ -1,9 +1,10 @@
 """The configuration the emulator honours: one row per parameter, with the server's default.
 
-Four kinds of parameters. One with ``FREE`` may be changed by CONFIG SET, and changing it changes something. An
-``IMMUTABLE`` one is given when the emulator is made. A ``FIXED`` one states what the emulator is like (it appends
-to no file): it can be read, and set to what it is already; a ``STATED`` one as well, but there
-the server itself refuses CONFIG SET. CONFIG SET of any other parameter of the server is refused by name.
+Five kinds of parameters. One with ``FREE`` may be changed by CONFIG SET, and changing it changes something. An
+``IMMUTABLE`` or ``PROTECTED`` one is given when the emulator is made (the server calls them so when it refuses). A
+``FIXED`` one states what the emulator is like (it appends to no file): it can be read, and set to
+what it is already; a ``STATED`` one as well, but there the server itself refuses CONFIG SET. CONFIG SET of any other
+parameter of the server is refused by name.
 
 To add one: a row in `_PARAMETERS`, and the code that reads ``engine.config.<attribute>``. Values are kept parsed;
 `Config.get` gives the text CONFIG GET answers. This module knows neither commands nor the engine.
@@ -11,6 +12,7 @@ To add one: a row in `_PARAMETERS`, and the code that reads ``engine.config.<att
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,13 +27,14 @@ __all__ = [
     "FREE",
     "IMMUTABLE",
     "PARAMETERS",
+    "PROTECTED",
     "STATED",
     "UNSUPPORTED",
     "Config",
     "Parameter",
 ]
 
-FREE, IMMUTABLE, FIXED, STATED = "free", "immutable", "fixed", "stated"
+FREE, IMMUTABLE, PROTECTED, FIXED, STATED = "free", "immutable", "protected", "fixed", "stated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Parameter:
     @property
     def choosable(self) -> bool:
         """Whether an emulator may be made with another value than the default."""
-        return self.kind in (FREE, IMMUTABLE)
+        return self.kind in (FREE, IMMUTABLE, PROTECTED)
 
 
 # -- how values are written --------------------------------------------------------------------
@@ -117,6 +120,30 @@ def _notify(value: str) -> int:
     return bits
 
 
+def _directory(value: str) -> str:
+    if not os.path.isdir(value):
+        raise ValueError("No such file or directory")
+    return os.path.abspath(value)
+
+
+def _file_name(value: str) -> str:
+    if not value or os.path.basename(value) != value:
+        raise ValueError("dbfilename can't be a path, just a filename")
+    return value
+
+
+_SHUTDOWN_WORDS = ("default", "save", "nosave", "now", "force", "safe", "failover")
+
+
+def _shutdown(value: str) -> str:
+    words = value.lower().split()
+    if not words or not set(words) <= set(_SHUTDOWN_WORDS):
+        raise ValueError("argument(s) must be one of the following: " + ", ".join(_SHUTDOWN_WORDS))
+    if "save" in words and "nosave" in words:
+        raise ValueError("shutdown options SAVE and NOSAVE can't be used simultaneously")
+    return " ".join(word for word in _SHUTDOWN_WORDS[1:] if word in words) or "default"
+
+
 # -- the parameters ----------------------------------------------------------------------------
 
 _MAX = (1 << 63) - 1
@@ -141,6 +168,8 @@ _PARAMETERS = [
     Parameter("cluster-enabled", False, _yes_no, _render_yes_no, STATED),
     Parameter("daemonize", False, _yes_no, _render_yes_no, STATED),
     Parameter("databases", 16, _integer(1, _INT_MAX), str, IMMUTABLE),
+    Parameter("dbfilename", "dump.rdb", _file_name, str, PROTECTED),
+    Parameter("dir", "", _directory, os.path.abspath, PROTECTED),
     Parameter("enable-debug-command", "no", _one_of("no", "yes", "local"), str, IMMUTABLE),
     Parameter("hash-max-listpack-entries", 512, _COUNT, str),
     Parameter("hash-max-listpack-value", 64, _SIZE, str),
@@ -155,6 +184,7 @@ _PARAMETERS = [
     Parameter("notify-keyspace-events", 0, _notify, format_flags),
     Parameter("port", 0, _integer(0, 65535), str, FIXED),
     Parameter("proto-max-bulk-len", 512 * 1024 * 1024, _memory(1024 * 1024, _MAX), str),
+    Parameter("rdbcompression", True, _yes_no, _render_yes_no),
     Parameter("replicaof", "", _text, str, STATED),
     Parameter("requirepass", "", _text, str),
     Parameter("save", "", _text, str, FIXED),
@@ -163,6 +193,8 @@ _PARAMETERS = [
     Parameter("set-max-intset-entries", 512, _COUNT, str),
     Parameter("set-max-listpack-entries", 128, _COUNT, str),
     Parameter("set-max-listpack-value", 64, _SIZE, str),
+    Parameter("shutdown-on-sigint", "default", _shutdown, str),
+    Parameter("shutdown-on-sigterm", "default", _shutdown, str),
     Parameter("stream-node-max-bytes", 4096, _SIZE, str),
     Parameter("stream-node-max-entries", 100, _COUNT, str),
     Parameter("timeout", 0, _integer(0, _INT_MAX), str),
@@ -203,7 +235,7 @@ _OTHERS = """
     cluster-slave-no-failover cluster-slave-validity-factor cluster-slot-migration-log-max-len
     cluster-slot-stats-enabled commandlog-execution-slower-than commandlog-large-reply-max-len
     commandlog-large-request-max-len commandlog-reply-larger-than commandlog-request-larger-than
-    commandlog-slow-execution-max-len crash-log-enabled crash-memcheck-enabled dbfilename dir disable-thp
+    commandlog-slow-execution-max-len crash-log-enabled crash-memcheck-enabled disable-thp
     dual-channel-replication-enabled enable-module-command enable-protected-configs extended-redis-compatibility
     hash-seed hide-user-data-from-log hz ignore-warnings import-mode jemalloc-bg-thread
     latency-monitor-threshold latency-tracking latency-tracking-info-percentiles lazyfree-lazy-eviction
@@ -213,14 +245,14 @@ _OTHERS = """
     maxmemory-eviction-tenacity maxmemory-samples min-replicas-max-lag min-replicas-to-write min-slaves-max-lag
     min-slaves-to-write mptcp no-appendfsync-on-rewrite oom-score-adj oom-score-adj-values pidfile
     prefetch-batch-max-size primaryauth primaryuser proc-title-template propagation-error-behavior protected-mode
-    rdb-del-sync-files rdb-save-incremental-fsync rdb-version-check rdbchecksum rdbcompression rdma-bind
+    rdb-del-sync-files rdb-save-incremental-fsync rdb-version-check rdbchecksum rdma-bind
     rdma-completion-vector rdma-port rdma-rx-size repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay
     repl-diskless-load repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas repl-mptcp
     repl-ping-replica-period repl-ping-slave-period repl-timeout replica-announce-ip replica-announce-port
     replica-announced replica-ignore-disk-write-errors replica-ignore-maxmemory replica-lazy-flush replica-priority
-    replica-read-only replica-serve-stale-data server-cpulist server_cpulist set-proc-title shutdown-on-sigint
-    shutdown-on-sigterm shutdown-timeout slave-announce-ip slave-announce-port slave-ignore-maxmemory
-    slave-lazy-flush slave-priority slave-read-only slave-serve-stale-data slot-migration-max-failover-repl-bytes
+    replica-read-only replica-serve-stale-data server-cpulist server_cpulist set-proc-title shutdown-timeout
+    slave-announce-ip slave-announce-port slave-ignore-maxmemory slave-lazy-flush slave-priority slave-read-only
+    slave-serve-stale-data slot-migration-max-failover-repl-bytes
     slowlog-log-slower-than slowlog-max-len socket-mark-id stop-writes-on-bgsave-error supervised syslog-enabled
     syslog-facility syslog-ident tcp-backlog tcp-keepalive
     tls-auth-clients tls-auth-clients-user tls-auto-reload-interval tls-ca-cert-dir tls-ca-cert-file tls-cert-file

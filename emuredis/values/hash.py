@@ -224,6 +224,14 @@ class Hash:
             made.set(field, value)
         return made
 
+    @classmethod
+    def from_stored(cls, fields: dict[bytes, bytes], large: bool, limits: Limits = DEFAULT) -> Hash:
+        """A hash of these fields in the encoding it was stored with, whatever the limits. O(n)."""
+        made = cls(limits)
+        made.fields = {_intern(field): value for field, value in fields.items()}
+        made._large = large
+        return made
+
     def _check(self) -> None:
         """Assert every invariant. O(n log n)."""
         fields, limits = self.fields, self.limits

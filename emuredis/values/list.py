@@ -74,6 +74,37 @@ class List:
             push(element)
         return made
 
+    @classmethod
+    def from_stored(cls, nodes: Iterable[tuple[list[bytes], bool]], limits: Limits = DEFAULT) -> List:
+        """A quicklist of these nodes as they were stored, each with whether it is a large element. O(n)."""
+        made = cls.as_quicklist((), limits)
+        for elements, large in nodes:
+            made._insert_node(len(made._nodes), elements)
+            made._length += len(elements)
+            if large:
+                made._sizes[-1] = -len(elements[0])
+        return made
+
+    @classmethod
+    def as_quicklist(cls, elements: Iterable[bytes], limits: Limits = DEFAULT) -> List:
+        """A quicklist of these elements, in nodes as if appended one by one. O(n)."""
+        made = cls(limits)
+        made._compact = False
+        push = made.push_right
+        for element in elements:
+            push(element)
+        return made
+
+    def stored_nodes(self) -> Iterator[tuple[list[bytes], bool]]:
+        """The nodes, each with whether it is a large element. O(nodes)."""
+        for node, size in zip(self._nodes, self._sizes, strict=True):
+            yield node, size < 0
+
+    def convert(self) -> None:
+        """Become compact where one node within the limit allows it. O(1)."""
+        if len(self._nodes) == 1 and self._sizes[0] >= 0:
+            self._compact = not self._exceeds(self._sizes[0], self._length)
+
     def __len__(self) -> int:
         return self._length
 

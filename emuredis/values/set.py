@@ -59,6 +59,14 @@ class Set:
             made.add(member)
         return made
 
+    @classmethod
+    def from_stored(cls, members: Iterable[bytes], encoding: bytes, limits: Limits = DEFAULT) -> Set:
+        """A set of these members in the encoding it was stored with, whatever the limits. O(n)."""
+        made = cls(limits)
+        made.members = dict.fromkeys(members)
+        made._kind = _NAMES.index(encoding)
+        return made
+
     def __len__(self) -> int:
         return len(self.members)
 

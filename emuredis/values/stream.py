@@ -27,7 +27,7 @@ from emuredis.values.list import entry_size
 if TYPE_CHECKING:
     from sortedcontainers import SortedDict
 
-__all__ = ["LAST_ID", "SEQ_MAX", "UNKNOWN", "Consumer", "Entry", "Group", "Pending", "Stream"]
+__all__ = ["LAST_ID", "SEQ_MAX", "UNKNOWN", "Consumer", "Entry", "Group", "Node", "Pending", "Stream"]
 
 Entry = tuple[int, tuple[bytes, ...]]
 
@@ -286,6 +286,21 @@ class Stream:
         if read == UNKNOWN or self.has_tombstones_after(group.last_id):
             read = self.read_counter(group.last_id)
         return None if read == UNKNOWN else self.entries_added - read
+
+    # -- as it is stored ------------------------------------------------------------------------
+
+    def stored_nodes(self) -> list[Node]:
+        """The nodes in order. O(nodes)."""
+        return self._nodes.copy()
+
+    def adopt(self, node: Node) -> None:
+        """Append a node as it was stored; `length` and the ids that the stream keeps are the caller's. O(1)."""
+        self._nodes.append(node)
+        self._keys.append(node.key)
+
+    def settle(self) -> None:
+        """Know the first entry, after all nodes were adopted. O(1) but for nodes without live entries."""
+        self.first_id = self._first()
 
     def _check(self) -> None:
         """Every invariant. O(n)."""

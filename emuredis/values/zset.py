@@ -32,6 +32,14 @@ class ZSet(Chunks):
         made._load(dict(items))
         return made
 
+    @classmethod
+    def from_stored(cls, scores: dict[bytes, float], large: bool, limits: Limits = DEFAULT) -> ZSet:
+        """A sorted set of these scores in the encoding it was stored with, whatever the limits. O(n log n)."""
+        made = cls(limits)
+        made._load(scores)
+        made._large = large
+        return made
+
     def copy(self) -> ZSet:
         """An independent copy. O(n)."""
         twin = ZSet(self.limits)
