@@ -29,6 +29,7 @@ _MODULES = (
     "stream_info",
     "transactions",
     "scripting",
+    "functions",
     "pubsub",
     "connection",
     "clients",
