@@ -76,7 +76,11 @@ def _clients(engine: Engine) -> _Fields:
 
 
 def _memory(engine: Engine) -> _Fields:
+    libraries, functions = (0, 0) if engine.functions is None else engine.functions.counts()
     return [
+        ("number_of_cached_scripts", 0 if engine.scripting is None else engine.scripting.count()),
+        ("number_of_functions", functions),
+        ("number_of_libraries", libraries),
         ("maxmemory", engine.config.maxmemory),
         ("maxmemory_human", "0B"),
         ("maxmemory_policy", engine.config.maxmemory_policy),
@@ -107,7 +111,7 @@ def _stats(engine: Engine) -> _Fields:
         ("expired_fields", keyspace.expired_fields),
         ("evicted_keys", 0),
         ("evicted_clients", 0),
-        ("evicted_scripts", 0),
+        ("evicted_scripts", 0 if engine.scripting is None else engine.scripting.evicted),
         ("keyspace_hits", keyspace.hits),
         ("keyspace_misses", keyspace.misses),
         ("pubsub_channels", len(pubsub.channels)),

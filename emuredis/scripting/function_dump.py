@@ -60,14 +60,14 @@ class Sources:
     """The sources in a payload, one after the other; iterating raises ReplyError where the payload goes wrong."""
 
     def __init__(self, payload: bytes) -> None:
-        self._data = payload[:-_FOOTER]
+        self._data = payload
         self._at = 0
 
     def __iter__(self) -> Sources:
         return self
 
     def __next__(self) -> bytes:
-        if self._at >= len(self._data):
+        if len(self._data) - self._at <= _FOOTER:  # a source may reach into the footer, as on the server
             raise StopIteration
         mark = self._raw(1)[0]
         if mark == _OLD_LIBRARY:

@@ -121,7 +121,10 @@ return function(kit)
   -- -- loading ------------------------------------------------------------------------------------
 
   local missing = { __index = kit.missing_global }
-  local loading_server = setmetatable({ register_function = register_function, log = server.log }, missing)
+  local loading_server = setmetatable({ register_function = register_function }, missing)
+  function loading_server.log(...)
+    server.log(...)
+  end
   for name, value in next, server do
     if type(value) ~= "function" and not name:find("^REPL_") then
       loading_server[name] = value

@@ -17,7 +17,7 @@ from emuredis.errors import ReplyError
 from emuredis.replies import BigNumber, Map, Reply, Set, Status, Verbatim
 from emuredis.scripting.bridge import ERROR, FLAT, STRINGS, Bridge
 from emuredis.scripting.bytecode import keep_frames
-from emuredis.scripting.native import FUNCTIONS
+from emuredis.scripting.native import FUNCTIONS, Generator
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
@@ -83,6 +83,9 @@ class Runtime:
         host = lua.table_from({**bridge.functions(), **FUNCTIONS, b"tick": self._tick, b"patch": keep_frames})
         host[b"versions"] = lua.table_from(_VERSIONS)
         host[b"has_libraries"] = libraries
+        if engine.lua_random is None:
+            engine.lua_random = Generator()
+        host[b"drawn"], host[b"seed"] = engine.lua_random.drawn, engine.lua_random.seed
         names = (*_PARTS, "library") if libraries else _PARTS
         parts = lua.table_from({name.encode(): _load(env, name)() for name in names})
         box = _load(env, "sandbox")(host, parts)

@@ -52,6 +52,10 @@ class Scripts:
         self._by_body: dict[bytes, Script] = {}
         self.evicted = 0
 
+    def count(self) -> int:
+        """How many scripts are known."""
+        return len(self._by_sha)
+
     # -- running --------------------------------------------------------------------------------
 
     def eval(self, ctx: Session, argv: list[bytes], read_only: bool = False) -> Reply:
