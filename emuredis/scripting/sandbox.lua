@@ -253,20 +253,25 @@ for _, name in next, { "cjson", "bit", "struct", "cmsgpack" } do
   globals[name] = view(parts[name](kit))
 end
 
--- Whatever ended the script is over; the host learns of what it raised itself.
+-- Whatever ended the script is over: what it was ended with, if it was. The host learns of what it raised itself.
 local function settle(ok, value)
+  local message
   if killed then
-    killed = false
-    sethook(tick, "", EVERY)
+    sethook(tick, "", EVERY)  -- first, or the next line would tick and kill anew
+    killed, message = false, kill_message
     set_resp(2)
   end
   if not ok and type(value) == "userdata" and value ~= null then
     crashed(value)
   end
+  return message
 end
 
 local function finished(ok, value)
-  settle(ok, value)
+  local ended = settle(ok, value)
+  if ended and ok then  -- it caught the error and was done within the line
+    return 1, ended
+  end
   if not ok then
     local told, kind, message = pcall(failure, value)
     if told then
