@@ -1,7 +1,9 @@
 """The payload of FUNCTION DUMP: the sources of all libraries, each after its mark, the format's version, a checksum.
 
-A source is a string as RDB files have them: a length and the bytes, or one of the special forms. Ours are never
-compressed; those of others may be.
+A source is a string as RDB files have them: a length and the bytes, or one of the special forms. The one that matters
+is LZF compression: a row of runs, of which a byte below 32 announces one more literal byte than it says, and any other
+a copy: its length in the upper three bits (seven: more in the next byte), the distance in the rest and one byte more.
+`_compressed` finds the matches that the server's fastest mode finds, so that payloads agree byte for byte.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ _FOOTER = 10
 _POLYNOMIAL = 0x95AC9329AC4BC9B5  # of Jones, with its bits reversed
 _INTEGERS = {0xC0: 1, 0xC1: 2, 0xC2: 4}  # first byte: bytes of the integer
 _COMPRESSED = 0xC3
+_VERBATIM = 20  # longer texts are worth trying to compress
+_SAVING = 4  # bytes a compressed text must at least be shorter
+_FARTHEST, _LONGEST = 1 << 13, (1 << 8) + (1 << 3)  # of a match: distance and length
 
 
 def _table() -> list[int]:
@@ -39,7 +44,7 @@ def crc64(data: bytes) -> int:
 
 def dump(codes: list[bytes]) -> bytes:
     """The payload for libraries of these sources."""
-    body = b"".join(bytes((_LIBRARY,)) + _length(len(code)) + code for code in codes)
+    body = b"".join(bytes((_LIBRARY,)) + _string(code) for code in codes)
     body += _VERSION.to_bytes(2, "little")
     return body + crc64(body).to_bytes(8, "little")
 
@@ -50,6 +55,69 @@ def _length(number: int) -> bytes:
     if number < 1 << 14:
         return (number | 1 << 14).to_bytes(2, "big")
     return b"\x80" + number.to_bytes(4, "big")
+
+
+def _string(text: bytes) -> bytes:
+    packed = _compressed(text, len(text) - _SAVING) if len(text) > _VERBATIM else None
+    if packed is None:
+        return _length(len(text)) + text
+    return bytes((_COMPRESSED,)) + _length(len(packed)) + _length(len(text)) + packed
+
+
+def _compressed(data: bytes, most: int) -> bytes | None:
+    """``data`` compressed to ``most`` bytes or fewer, or None when that is not possible. O(n)."""
+    size = len(data)
+    out = bytearray()
+    table: dict[int, int] = {}  # the last place of each three bytes, by a hash of them
+    at = start = 0  # ``start``: where the literals not yet written begin
+    while at < size - 2:
+        slot = _slot(data, at)
+        ref = table.get(slot, 0)  # the very first place counts as none
+        table[slot] = at
+        if not ref or at - ref > _FARTHEST or data[ref : ref + 3] != data[at : at + 3]:
+            at += 1
+            continue
+        _literals(out, data[start:at])
+        if len(out) + 4 >= most:
+            return None
+        length = _match(data, ref, at, min(size - 2 - at, _LONGEST))
+        distance, long = at - ref - 1, length - 2 >= 7
+        out.append(distance >> 8 | (7 if long else length - 2) << 5)
+        out += bytes((length - 9, distance & 255)) if long else bytes((distance & 255,))
+        at = start = at + length
+        if at < size - 2:
+            for place in (at - 2, at - 1):
+                table[_slot(data, place)] = place
+    left = max(min(at, size) - start, 0)  # the last two bytes have room, as on the server
+    if len(out) + left + left // 32 + 4 > most:
+        return None
+    _literals(out, data[start:])
+    return bytes(out)
+
+
+def _slot(data: bytes, at: int) -> int:
+    three = data[at] << 16 | data[at + 1] << 8 | data[at + 2]
+    return (three >> 8) - three * 5 & 0xFFFF
+
+
+def _match(data: bytes, ref: int, at: int, most: int) -> int:
+    """How many bytes are alike from ``ref`` and ``at`` on, three being known to be; up to about ``most``."""
+    length = 3
+    if most > 16:  # then the server looks at sixteen more without regard to ``most``
+        while length < 19:
+            if data[ref + length] != data[at + length]:
+                return length
+            length += 1
+    while length < most and data[ref + length] == data[at + length]:
+        length += 1
+    return length
+
+
+def _literals(out: bytearray, literals: bytes) -> None:
+    for start in range(0, len(literals), 32):
+        run = literals[start : start + 32]
+        out.append(len(run) - 1)
+        out += run
 
 
 class _Broken(Exception):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import random
-from functools import partial
-
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from emuredis.emulator import Emulator
 from emuredis.scripting import function_dump
-from tests.support.live import Connection
+from tests.support.live import Connection, LiveServer
 
 from .both import Both, error_of, evaluate, run
+from .test_sandbox import WALK, WAYS_OUT
 
 HEAD = "#!lua name=lib\n"
 MEMBERS = """
@@ -79,20 +79,54 @@ def test_missing_at_load_is_everything_but_the_servers_table(both: Both) -> None
         both.check("FUNCTION", "LOAD", HEAD + f"local x = server.{name}")
 
 
-def test_payloads_go_both_ways(both: Both) -> None:
-    chance = random.Random(1)
-    for size in (0, 1, 30, 63, 64, 300, 2000, 17000):
-        noise = "".join(chance.choice("abcdefgh \n") for _ in range(size)).replace("\n", "\n--")
-        code = HEAD + register("size", f"return {size}") + "--" + noise + " x" * (size // 2)
-        run_ours = partial(both.engine.execute, both.session)
-        both.check("FUNCTION", "LOAD", "REPLACE", code)
-        theirs = both.live.call("FUNCTION", "DUMP").value
-        ours = run_ours([b"FUNCTION", b"DUMP"])
-        both.check("FUNCTION", "FLUSH")
-        assert both.live.call("FUNCTION", "RESTORE", ours).raw == b"+OK\r\n"
-        assert run_ours([b"FUNCTION", b"RESTORE", theirs]) == b"OK"
-        both.check("FUNCTION", "LIST", "WITHCODE")
-        both.check("FCALL", "size", 0)
+@pytest.mark.parametrize("script", WAYS_OUT)
+def test_ways_out_are_closed(script: str) -> None:
+    emulator = Emulator()
+    assert run(emulator, "FUNCTION", "LOAD", HEAD + register("out", script)) == b"$3\r\nlib\r\n"
+    assert run(emulator, "FCALL", "out", 0)[:1] in b"-$", script
+    assert run(emulator, "FUNCTION", "LOAD", HEAD.replace("lib", "other") + script)[:1] == b"-"
+
+
+def test_nothing_of_the_host_can_be_reached() -> None:
+    emulator = Emulator()
+    walk = "local KEYS = {keys, args, early, getmetatable(early)}" + WALK
+    run(emulator, "FUNCTION", "LOAD", HEAD + "local early = server\n" + register("walk", walk))
+    assert run(emulator, "FCALL", "walk", 0) == b"*0\r\n"
+
+
+WORDS = [
+    "return ",
+    "local ",
+    "function ",
+    "server.call",
+    "keys[1]",
+    "(",
+    ")",
+    "\n--",
+    " ",
+    "'GET'",
+    "\t",
+    "x",
+]
+
+
+@pytest.mark.slow
+@settings(max_examples=150)
+@given(words=st.lists(st.sampled_from(WORDS) | st.text("abc~", min_size=1, max_size=40), max_size=400))
+@example(words=[])
+@example(words=["x" * 17000])
+def test_payloads_are_the_servers_and_go_both_ways(words: list[str], live_server: LiveServer) -> None:
+    code = (HEAD + register("size", "return 1") + "--" + "".join(words)).encode()
+    live, emulator = live_server.connect(), Emulator()
+    live.call("FUNCTION", "FLUSH")
+    live.call("FUNCTION", "LOAD", code)
+    theirs = live.call("FUNCTION", "DUMP").value
+    assert function_dump.dump([code]) == theirs
+    assert live.call("FUNCTION", "RESTORE", function_dump.dump([code]), "REPLACE").raw == b"+OK\r\n"
+    live.close()
+    assert run(emulator, "FUNCTION", "RESTORE", theirs) == b"+OK\r\n"
+    assert run(emulator, "FCALL", "size", 0) == b":1\r\n"
+    assert list(function_dump.check(theirs)) == [code]
 
 
 def test_a_library_is_cut_off_when_loading_takes_too_long(both: Both) -> None:
