@@ -38,6 +38,7 @@ class Snapshot:
 
     state: State
     scripts: list[tuple[bytes, bool]]
+    libraries: list[bytes]
 
     def __len__(self) -> int:
         return len(self.state)
@@ -94,14 +95,14 @@ class Emulator:
     # -- snapshots -------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """The state now: keys, deadlines, scripts, settings, the random source and the time; for `restore`.
+        """The state now: keys, deadlines, scripts, libraries, settings, the random source and the time.
 
         It costs a shallow copy of the keyspace; values are copied when somebody changes them later. Snapshots
         are independent of each other and of what happens to the emulator. Raises EmulatorError while a client is
         blocked, naming it, or a command runs.
         """
         with self._at_rest():
-            return Snapshot(take(self.engine), self._scripts())
+            return Snapshot(take(self.engine), self._scripts(), self._libraries())
 
     def restore(self, snapshot: Snapshot) -> None:
         """Be again as at `snapshot`, of this emulator or of another one.
@@ -115,6 +116,10 @@ class Emulator:
                 from emuredis.scripting import scripts_of
 
                 scripts_of(self.engine).replace(snapshot.scripts)
+            if snapshot.libraries != self._libraries():
+                from emuredis.scripting.functions import functions_of
+
+                functions_of(self.engine).replace(snapshot.libraries)
 
     def fork(self) -> Emulator:
         """Another emulator in the same state, with no clients; what happens to one, the other never sees.
@@ -133,6 +138,9 @@ class Emulator:
 
     def _scripts(self) -> list[tuple[bytes, bool]]:
         return [] if self.engine.scripting is None else self.engine.scripting.saved()
+
+    def _libraries(self) -> list[bytes]:
+        return [] if self.engine.functions is None else self.engine.functions.saved()
 
     @contextmanager
     def _at_rest(self) -> Iterator[None]:

@@ -34,6 +34,7 @@ _MODULES = (
     "stream_info",
     "transactions",
     "scripting",
+    "functions",
     "pubsub",
     "connection",
     "clients",

@@ -79,6 +79,7 @@ def _clients(engine: Engine) -> _Fields:
 def _memory(engine: Engine) -> _Fields:
     memory = engine.memory
     used, limit = memory.used(), engine.config.maxmemory
+    libraries, functions = (0, 0) if engine.functions is None else engine.functions.counts()
     return [
         ("used_memory", used),
         ("used_memory_human", _human(used)),
@@ -86,6 +87,9 @@ def _memory(engine: Engine) -> _Fields:
         ("used_memory_peak_human", _human(memory.peak)),
         ("used_memory_startup", BASE),
         ("used_memory_dataset", used - BASE),
+        ("number_of_cached_scripts", 0 if engine.scripting is None else engine.scripting.count()),
+        ("number_of_functions", functions),
+        ("number_of_libraries", libraries),
         ("maxmemory", limit),
         ("maxmemory_human", _human(limit)),
         ("maxmemory_policy", engine.config.maxmemory_policy),
@@ -126,7 +130,7 @@ def _stats(engine: Engine) -> _Fields:
         ("expired_fields", keyspace.expired_fields),
         ("evicted_keys", keyspace.evicted),
         ("evicted_clients", 0),
-        ("evicted_scripts", 0),
+        ("evicted_scripts", 0 if engine.scripting is None else engine.scripting.evicted),
         ("keyspace_hits", keyspace.hits),
         ("keyspace_misses", keyspace.misses),
         ("pubsub_channels", len(pubsub.channels)),

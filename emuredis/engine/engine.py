@@ -57,6 +57,8 @@ class Engine:
         self.outbox: list[tuple[Session, Reply]] = []
         self.gates: list[Callable[[Session, Command, list[bytes]], Reply | None]] = []
         self.scripting: Any = None  # the Lua side, created by emuredis.scripting at the first use
+        self.functions: Any = None  # the same of the libraries
+        self.lua_random: Any = None  # what they draw their random numbers from
         self.current_command: Any = None
         self.current_argv: list[bytes] = []
         self.current_session: Session | None = None

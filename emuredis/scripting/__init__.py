@@ -1,6 +1,9 @@
-"""Lua scripts: EVAL and its family, on the Lua 5.1 of ``lupa``.
+"""Lua scripts and functions: EVAL, FCALL and their families, on the Lua 5.1 of ``lupa``.
 
-    scripts   names, cache, shebang, which script runs how       (knows the runtime only by compile and run)
+    scripts   names, cache, which script runs how       (knows the runtime only by compile and run)
+    functions libraries and their functions             (the same, by load and run)
+    function_dump  the payload of FUNCTION DUMP
+    shebang   the first line of either
     runtime   one Lua interpreter, the only importer of lupa
     bridge    redis.call: arguments in, replies out
     hot       the same for the commands that matter most, written out
@@ -9,6 +12,7 @@
     known     the server's command names, for errors that name what the emulator lacks
 
     sandbox.lua   read-only views, errors and their frames, running and ending scripts
+    library.lua   register_function, loading a library, calling its functions
     calls.lua     redis.call and the table `server`
     replies.lua   what a script returned
     builtins.lua  Lua's own functions, as scripts see them

@@ -14,7 +14,7 @@ return function(kit)
   local globals, view, real, metatables, null = kit.globals, kit.view, kit.real, kit.metatables, kit.null
   local bad_argument, expected, fail, where = kit.bad_argument, kit.expected, kit.fail, kit.where
   local is_native, whole, compile, enclosed = kit.is_native, kit.whole, kit.compile, kit.enclosed
-  local refuse_foreign = kit.refuse_foreign
+  local refuse_foreign, drawn = kit.refuse_foreign, kit.host.drawn
   local tick, EVERY, OURS, BYTECODE, READONLY = kit.tick, kit.every, kit.ours, kit.bytecode, kit.readonly
 
   -- -- Lua's own functions, as scripts see them ------------------------------------------------------
@@ -266,22 +266,9 @@ return function(kit)
     "fmod", "frexp", "huge", "ldexp", "log", "log10", "max", "min", "mod", "modf", "pi", "pow", "rad", "sin",
     "sinh", "sqrt", "tan", "tanh")
 
-  -- The server's own generator, that of drand48: 48 bits, here in two halves; it starts from a fixed state.
-  local high, low = 0x1234AB, 0xCD330E
-  local BIG = 2147483647
-
-  local function drawn()
-    local product = low * 0xECE66D + 0xB  -- the multiplier is 0x5DE * 2^24 + 0xECE66D
-    local carry = floor(product / 16777216)
-    local above = high * 0xECE66D + low * 0x5DE + carry
-    low = product - carry * 16777216
-    high = above - floor(above / 16777216) * 16777216
-    return (high * 128 + floor(low / 131072)) % BIG / BIG
-  end
-
   function maths.random(...)
     local n, from, to = select("#", ...), ...
-    local r = drawn()
+    local r = drawn()  -- by the host, for scripts and functions share one generator
     if n == 0 then
       return r
     end
@@ -311,8 +298,7 @@ return function(kit)
     if seed == nil then
       bad_argument(1, expected(1, "number", ...))
     end
-    seed = whole(seed) % 4294967296
-    high, low = floor(seed / 256), seed % 256 * 65536 + 0x330E
+    kit.host.seed(whole(seed) % 4294967296)
   end
 
   local coroutines = copied(coroutine, "resume", "running", "status", "yield")

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "Generator"]
 
 _MASK32, _MASK64 = (1 << 32) - 1, (1 << 64) - 1
 _DOUBLE, _QUAD = struct.Struct("<d"), struct.Struct("<Q")
@@ -111,3 +111,21 @@ FUNCTIONS: dict[bytes, Any] = {
     b"bit": bit, b"bswap": bswap, b"tohex": tohex, b"pack_int": pack_int, b"unpack_int": unpack_int,
     b"pack_real": pack_real, b"unpack_real": unpack_real, b"is_single": is_single,
 }  # fmt: skip
+
+
+class Generator:
+    """The numbers of ``math.random``: drand48, of 48 bits, from a fixed state. A server has one for all its Lua."""
+
+    _MOST = (1 << 31) - 1
+
+    def __init__(self) -> None:
+        self._state = 0x1234ABCD330E
+
+    def drawn(self) -> float:
+        """The next number, from 0 up to 1."""
+        self._state = (self._state * 0x5DEECE66D + 0xB) & (1 << 48) - 1
+        return (self._state >> 17) % self._MOST / self._MOST
+
+    def seed(self, number: float) -> None:
+        """Start anew from the lower 32 bits of a whole number."""
+        self._state = (int(number) & (1 << 32) - 1) << 16 | 0x330E

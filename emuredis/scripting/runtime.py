@@ -17,7 +17,7 @@ from emuredis.errors import ReplyError
 from emuredis.replies import BigNumber, Map, Reply, Set, Status, Verbatim
 from emuredis.scripting.bridge import ERROR, FLAT, STRINGS, Bridge
 from emuredis.scripting.bytecode import keep_frames
-from emuredis.scripting.native import FUNCTIONS
+from emuredis.scripting.native import FUNCTIONS, Generator
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
@@ -26,6 +26,8 @@ __all__ = ["Runtime"]
 
 _OURS = b"=emuredis"
 _PARTS = ("replies", "calls", "builtins", "cjson", "bit", "struct", "cmsgpack")
+_EVERY = 100_000  # instructions between two ticks; sandbox.lua has the same number
+_LOAD_MOST = 100_000_000  # instructions to load a library, which is to the server's half a second
 _ARGS_MOST = 7000  # Lua's C stack; more keys and arguments travel as tables
 _NESTED_MOST = 250  # the server goes on to about 8,000; clients in Python would not
 _LLONG_MIN = -(1 << 63)
@@ -62,13 +64,17 @@ def _refuse(*_: Any) -> Any:
 
 
 class Runtime:
-    """A Lua 5.1 interpreter with the server's sandbox. Raises ReplyError when lupa is not installed."""
+    """A Lua 5.1 interpreter with the server's sandbox. Raises ReplyError when lupa is not installed.
 
-    def __init__(self, engine: Engine) -> None:
+    ``libraries``: it holds the functions of FUNCTION LOAD instead of scripts; the server, too, has one of each kind.
+    """
+
+    def __init__(self, engine: Engine, libraries: bool = False) -> None:
         lua51 = _import_lupa()
         self.bridge = bridge = Bridge(engine)
         self._config = engine.config
         self._ticks_left = 0
+        self._loading = False
         lua = bridge.lua = lua51.LuaRuntime(
             encoding=None, unpack_returned_tuples=True, register_eval=False, register_builtins=False,
             attribute_handlers=(_refuse, _refuse),
@@ -76,10 +82,16 @@ class Runtime:
         env = lua.globals()
         host = lua.table_from({**bridge.functions(), **FUNCTIONS, b"tick": self._tick, b"patch": keep_frames})
         host[b"versions"] = lua.table_from(_VERSIONS)
-        parts = lua.table_from({name.encode(): _load(env, name)() for name in _PARTS})
+        host[b"has_libraries"] = libraries
+        if engine.lua_random is None:
+            engine.lua_random = Generator()
+        host[b"drawn"], host[b"seed"] = engine.lua_random.drawn, engine.lua_random.seed
+        names = (*_PARTS, "library") if libraries else _PARTS
+        parts = lua.table_from({name.encode(): _load(env, name)() for name in names})
         box = _load(env, "sandbox")(host, parts)
         self._compile, self._run, self._run_tables = box[b"compile"], box[b"run"], box[b"run_tables"]
         self._set_resp, self._take, self._more = box[b"set_resp"], box[b"take"], box[b"more"]
+        self._load_library, self._registered = box[b"load"], box[b"taken"]
         scalars, arrays = box[b"scalars"], box[b"arrays"]
         env[b"debug"] = env[b"python"] = None  # lupa would ask debug.traceback at every call
         bridge.take = self._taken
@@ -96,6 +108,27 @@ class Runtime:
             raise ReplyError(b"ERR Error compiling script (new function): " + fn[1].partition(b"\0")[0])
         return fn
 
+    def load(self, source: bytes, hurry: bool) -> list[tuple[bytes, Any, int, bytes | None]]:
+        """Run the source of a library: name, Lua function, flag bits and description of all that it registers.
+
+        ``hurry``: end it as FUNCTION LOAD does one that takes too long. Raises ReplyError with the server's text.
+        """
+        bridge = self.bridge
+        limit = self._config.script_instruction_limit
+        if hurry:
+            limit = min(limit, _LOAD_MOST) if limit else _LOAD_MOST
+        self._ticks_left, self._loading = limit // _EVERY, hurry
+        try:
+            made = self._load_library(source.partition(b"\0")[0])
+        finally:
+            self._loading = False
+        if bridge.crash is not None:
+            crash, bridge.crash = bridge.crash, None
+            raise crash
+        if made.__class__ is bytes:
+            raise ReplyError(b"ERR " + made)
+        return [self._registered(i) for i in range(1, int(made) + 1)]
+
     def run(
         self, fn: Any, numkeys: int, args: list[bytes], read_only: bool, short: bool, caller: Any
     ) -> Reply:
@@ -106,7 +139,7 @@ class Runtime:
         session.protocol = 2
         bridge.read_only, bridge.short = read_only, short
         bridge.restricted = read_only or short
-        self._ticks_left = self._config.script_instruction_limit // 100_000
+        self._ticks_left = self._config.script_instruction_limit // _EVERY
         if len(args) < _ARGS_MOST:
             result = self._run(fn, numkeys, *args)
         else:
@@ -146,6 +179,8 @@ class Runtime:
                 return b"ERR the command failed in the emulator"
             self._ticks_left -= 1
             limit = self._config.script_instruction_limit
+            if self._ticks_left < 0 and self._loading:
+                return b"ERR FUNCTION LOAD timeout"
             if self._ticks_left < 0 and limit:
                 return (
                     b"ERR emuredis ended this script after %d Lua instructions (script-instruction-limit)"

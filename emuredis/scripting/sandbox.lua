@@ -246,26 +246,33 @@ local replies, calls = parts.replies(kit), parts.calls(kit)
 local reply_table, failure, set_resp = replies.table, replies.failure, calls.set_resp
 
 globals._G = env
-globals.KEYS, globals.ARGV = {}, {}
 globals.redis = view(calls.server)
 globals.server = globals.redis
-globals.__redis__err__handler = error_handler
-globals.__server__err__handler = error_handler
 parts.builtins(kit)
 for _, name in next, { "cjson", "bit", "struct", "cmsgpack" } do
   globals[name] = view(parts[name](kit))
 end
 
-local function finished(ok, value)
+-- Whatever ended the script is over: what it was ended with, if it was. The host learns of what it raised itself.
+local function settle(ok, value)
+  local message
   if killed then
-    killed = false
-    sethook(tick, "", EVERY)
+    sethook(tick, "", EVERY)  -- first, or the next line would tick and kill anew
+    killed, message = false, kill_message
     set_resp(2)
   end
+  if not ok and type(value) == "userdata" and value ~= null then
+    crashed(value)
+  end
+  return message
+end
+
+local function finished(ok, value)
+  local ended = settle(ok, value)
+  if ended and ok then  -- it caught the error and was done within the line
+    return 1, ended
+  end
   if not ok then
-    if type(value) == "userdata" and value ~= null then
-      crashed(value)
-    end
     local told, kind, message = pcall(failure, value)
     if told then
       return kind, message
@@ -281,19 +288,23 @@ local function finished(ok, value)
   return nil
 end
 
-local function run(fn, numkeys, ...)
+-- The first `numkeys` of the values as one table, the others as another.
+local function split(numkeys, ...)
   if numkeys == 1 then
     local key = ...
-    globals.KEYS, globals.ARGV = { key }, { select(2, ...) }
+    return { key }, { select(2, ...) }
   elseif numkeys == 0 then
-    globals.KEYS, globals.ARGV = {}, { ... }
+    return {}, { ... }
   elseif numkeys == 2 then
     local key, other = ...
-    globals.KEYS, globals.ARGV = { key, other }, { select(3, ...) }
-  else
-    local all = { ... }
-    globals.KEYS, globals.ARGV = { unpack(all, 1, numkeys) }, { select(numkeys + 1, ...) }
+    return { key, other }, { select(3, ...) }
   end
+  local all = { ... }
+  return { unpack(all, 1, numkeys) }, { select(numkeys + 1, ...) }
+end
+
+local function run(fn, numkeys, ...)
+  globals.KEYS, globals.ARGV = split(numkeys, ...)
   return finished(xpcall(fn, error_handler))
 end
 
@@ -302,5 +313,17 @@ local function run_tables(fn, keys, args)
   return finished(xpcall(fn, error_handler))
 end
 
-return { compile = compile, run = run, run_tables = run_tables, scalars = calls.scalars, arrays = calls.arrays,
-         set_resp = set_resp, take = calls.take, more = replies.more }
+local box = { compile = compile, run = run, run_tables = run_tables, scalars = calls.scalars, arrays = calls.arrays,
+              set_resp = set_resp, take = calls.take, more = replies.more }
+if host.has_libraries then
+  kit.env, kit.server, kit.missing_global, kit.error_handler = env, calls.server, missing_global, error_handler
+  kit.finished, kit.split, kit.settle = finished, split, settle
+  for name, fn in next, parts.library(kit) do
+    box[name] = fn
+  end
+else
+  globals.KEYS, globals.ARGV = {}, {}
+  globals.__redis__err__handler = error_handler
+  globals.__server__err__handler = error_handler
+end
+return box

@@ -8,7 +8,6 @@ engine and which flags; one that does not runs in *compatibility mode*: only the
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import TYPE_CHECKING, Any
 
 from emuredis import errors
@@ -17,6 +16,7 @@ from emuredis.errors import ReplyError
 from emuredis.replies import Reply
 from emuredis.scalars import parse_int
 from emuredis.scripting.runtime import Runtime
+from emuredis.scripting.shebang import FLAGS, cut_shebang, words
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Script", "Scripts"]
 
 _KEPT = 500
-_FLAGS = (b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster", b"allow-cross-slot-keys")
 
 
 class Script:
@@ -53,6 +52,10 @@ class Scripts:
         self._recent: dict[bytes, Script] = {}  # evictable ones by SHA1, the longest unused first
         self._by_body: dict[bytes, Script] = {}
         self.evicted = 0
+
+    def count(self) -> int:
+        """How many scripts are known."""
+        return len(self._by_sha)
 
     # -- running --------------------------------------------------------------------------------
 
@@ -170,12 +173,12 @@ def _numkeys(argv: list[bytes]) -> int:
 
 def _shebang(body: bytes) -> tuple[frozenset[bytes] | None, int]:
     """The flags a shebang line names and its length; (None, 0) without one. Raises ReplyError."""
-    if not body.startswith(b"#!"):
+    end = cut_shebang(body)
+    if end is None:
         return None, 0
-    end = body.partition(b"\0")[0].find(b"\n")
     if end < 0:
         raise errors.err("Invalid script shebang")
-    parts = _words(body[:end])
+    parts = words(body[:end])
     if parts is None:
         raise errors.err("Invalid engine in script shebang")
     flags: set[bytes] = set()
@@ -183,44 +186,10 @@ def _shebang(body: bytes) -> tuple[frozenset[bytes] | None, int]:
         if not part.startswith(b"flags="):
             raise ReplyError(b"ERR Unknown lua shebang option: " + part)
         for flag in part[6:].split(b",") if part[6:] else ():
-            if flag not in _FLAGS:
+            if flag not in FLAGS:
                 raise ReplyError(b"ERR Unexpected flag in script shebang: " + flag)
             flags.add(flag)
     engine = parts[0][2:]
     if engine.lower() != b"lua":
         raise ReplyError(b"ERR Could not find scripting engine '" + engine + b"'")
     return frozenset(flags), end
-
-
-_PIECES = re.compile(rb"""[^ \t\r\n"']+|"(?:\\.|[^"\\])*"|'(?:\\'|[^'])*'|[ \t\r\n]+""")
-_ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.)")
-_CONTROLS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"a": b"\a"}
-
-
-def _words(line: bytes) -> list[bytes] | None:
-    """The words of a shebang line, quotes taken away; None if a quote is not closed."""
-    words: list[bytes] = []
-    at, joined = 0, False
-    while at < len(line):
-        match = _PIECES.match(line, at)
-        if match is None:
-            return None
-        piece, at = match[0], match.end()
-        if piece[:1] in b" \t\r\n":
-            joined = False
-            continue
-        if piece[:1] == b'"':
-            piece = _ESCAPE.sub(_unescaped, piece[1:-1])
-        elif piece[:1] == b"'":
-            piece = piece[1:-1].replace(b"\\'", b"'")
-        if joined:
-            words[-1] += piece
-        else:
-            words.append(piece)
-        joined = True
-    return words
-
-
-def _unescaped(match: re.Match[bytes]) -> bytes:
-    code = match[1]
-    return bytes([int(code[1:], 16)]) if len(code) == 3 else _CONTROLS.get(code, code)

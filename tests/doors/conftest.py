@@ -35,6 +35,7 @@ def address(door: Door, request: pytest.FixtureRequest) -> Any:
     emulator, where = request.getfixturevalue("tcp")
     emulator.flushall()
     emulator.client().call("SCRIPT", "FLUSH")
+    emulator.client().call("FUNCTION", "FLUSH")
     return where
 
 

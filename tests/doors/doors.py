@@ -147,6 +147,7 @@ def transcript(body: Body, door: Door, server: LiveServer) -> Any:
         connection = server.connect()
         connection.call("FLUSHALL")
         connection.call("SCRIPT", "FLUSH")
+        connection.call("FUNCTION", "FLUSH")
         connection.close()
         _live[key] = run(Door("live", door.asynchronous, door.protocol), ("127.0.0.1", server.port), body)
     return _live[key]

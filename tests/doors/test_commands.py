@@ -270,9 +270,42 @@ async def scanning(w: World) -> list[object]:
     return [sorted(seen), await got(r.scan(0, match="nothing", count=1000))]
 
 
+LIBRARY = """#!lua name=mine
+server.register_function{function_name = 'get', callback = function(keys, args) return {keys[1], args[1]} end,
+                         flags = {'no-writes'}, description = 'gives back'}"""
+
+
+async def functions(w: World) -> list[object]:
+    r, got = w.client(), w.got
+    first = [
+        await got(r.function_load(LIBRARY)),
+        await got(r.fcall("get", 1, "k", "a")),
+        await got(r.fcall_ro("get", 1, "k", "a")),
+        await w.tried(r.function_list()),
+        await w.tried(r.function_list(library="m*", withcode=True)),
+        await w.tried(r.function_stats()),
+    ]
+    dump = await got(r.function_dump())
+    return [
+        *first,
+        await got(r.function_flush("SYNC")),
+        await w.tried(lambda: r.fcall("get", 0)),
+        await got(r.function_restore(dump)),
+        await w.tried(lambda: r.function_restore(dump)),
+        await got(r.function_restore(dump, "REPLACE")),
+        await w.tried(lambda: r.function_load(LIBRARY)),
+        await got(r.function_load(LIBRARY, replace=True)),
+        await got(r.pipeline().fcall("get", 1, "k", "a").fcall_ro("get", 0).execute()),
+        await w.tried(lambda: r.function_kill()),
+        await got(r.function_delete("mine")),
+        await w.tried(lambda: r.function_delete("mine")),
+        await w.tried(lambda: r.function_load("return 1")),
+    ]
+
+
 BODIES: list[Body] = [
     strings, hashes, lists_and_sets, sorted_sets, server_and_connection, decoded, latin, arguments, refused_arguments,
-    errors, response_callbacks, scanning,
+    errors, response_callbacks, scanning, functions,
 ]  # fmt: skip
 
 

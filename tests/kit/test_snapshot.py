@@ -133,13 +133,18 @@ def test_scripts_and_settings_are_part_of_it() -> None:
     client = emulator.client()
     sha = client.call("SCRIPT", "LOAD", "return 1")
     client.call("CONFIG", "SET", "hash-max-listpack-entries", 3)
+    library = "#!lua name=lib\nredis.register_function('f', function() return 2 end)"
+    client.call("FUNCTION", "LOAD", library)
     snapshot = emulator.snapshot()
     client.call("SCRIPT", "FLUSH")
+    client.call("FUNCTION", "FLUSH")
     client.call("CONFIG", "SET", "hash-max-listpack-entries", 512)
     emulator.restore(snapshot)
     assert client.call("EVALSHA", sha, 0) == 1
     assert client.call("CONFIG", "GET", "hash-max-listpack-entries") == {b"hash-max-listpack-entries": b"3"}
+    assert client.call("FCALL", "f", 0) == 2
     twin = emulator.fork().client()
+    assert twin.call("FCALL", "f", 0) == 2
     assert twin.call("EVALSHA", sha, 0) == 1
     for i in range(4):
         twin.call("HSET", "h", i, i)

@@ -20,7 +20,6 @@ NOT_OF_USE_IN_MEMORY = ("cluster",)
 REFUSED = {
     "client|pause": "CLIENT PAUSE 100",
     "client|tracking": "CLIENT TRACKING ON",
-    "script|debug": "SCRIPT DEBUG YES",
 }
 
 

@@ -152,6 +152,12 @@ def test_an_endless_script_is_ended(script: str) -> None:
     assert evaluate(emulator, "return 7") == b":7\r\n"
 
 
+def test_an_ended_script_takes_nothing_from_the_next() -> None:
+    emulator = Emulator(config={"script-instruction-limit": 300_000})
+    assert error_of(evaluate(emulator, "while true do end")).startswith("ERR emuredis ended this script")
+    assert evaluate(emulator, "for i = 1, 150000 do end return 1") == b":1\r\n"
+
+
 def test_a_long_script_within_the_limit_ends_by_itself() -> None:
     emulator = Emulator(config={"script-instruction-limit": 3_000_000})
     for _ in range(3):
