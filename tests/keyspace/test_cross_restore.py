@@ -57,8 +57,11 @@ def test_each_side_restores_what_the_other_dumps(
     live, mine = theirs(connection), emulated()
     for ask in (live, mine):
         ask(b"CONFIG", b"SET", b"rdbcompression", b"yes" if compress else b"no")
-    build(live, lines)
-    check(live, live, mine, deadline)
-    build(mine, lines)
-    check(mine, live, mine, deadline)
-    check(live, live, mine, deadline)
+    try:
+        build(live, lines)
+        check(live, live, mine, deadline)
+        build(mine, lines)
+        check(mine, live, mine, deadline)
+        check(live, live, mine, deadline)
+    finally:
+        live(b"CONFIG", b"SET", b"rdbcompression", b"yes")
