@@ -352,4 +352,7 @@ def _bitfield_flags(argv: list[bytes]) -> list[str]:
 
 
 #: Commands whose options decide what happens to the key.
-_VARIABLE_FLAGS: dict[str, Callable[[list[bytes]], list[str]]] = {"set": _set_flags, "bitfield": _bitfield_flags}
+_VARIABLE_FLAGS: dict[str, Callable[[list[bytes]], list[str]]] = {
+    "set": _set_flags,
+    "bitfield": _bitfield_flags,
+}

@@ -57,6 +57,9 @@ class Engine:
         self.outbox: list[tuple[Session, Reply]] = []
         self.gates: list[Callable[[Session, Command, list[bytes]], Reply | None]] = []
         self.scripting: Any = None  # the Lua side, created by emuredis.scripting at the first use
+        self.script_observers: list[Any] = []  # see emuredis.scripting.watch
+        self.script_names: dict[bytes, str] = {}  # SHA1 to a name for messages
+        self.strict: Any = None  # see emuredis.scripting.strict
         self.current_command: Any = None
         self.current_argv: list[bytes] = []
         self.current_session: Session | None = None

@@ -21,11 +21,13 @@ from emuredis.scripting.native import FUNCTIONS
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
+    from emuredis.scripting.watch import Watch
 
-__all__ = ["Runtime"]
+__all__ = ["USER_SCRIPT", "Runtime"]
 
 _OURS = b"=emuredis"
-_PARTS = ("replies", "calls", "builtins", "cjson", "bit", "struct", "cmsgpack")
+USER_SCRIPT = b"@user_script"  # the chunk name of a script
+_PARTS = ("replies", "calls", "builtins", "inspect", "cjson", "bit", "struct", "cmsgpack")
 _ARGS_MOST = 7000  # Lua's C stack; more keys and arguments travel as tables
 _NESTED_MOST = 250  # the server goes on to about 8,000; clients in Python would not
 _LLONG_MIN = -(1 << 63)
@@ -79,6 +81,7 @@ class Runtime:
         parts = lua.table_from({name.encode(): _load(env, name)() for name in _PARTS})
         box = _load(env, "sandbox")(host, parts)
         self._compile, self._run, self._run_tables = box[b"compile"], box[b"run"], box[b"run_tables"]
+        self.lua_watch, self.lua_inspect, self._seen = box[b"watch"], box[b"inspect"], box[b"seen"]
         self._set_resp, self._take, self._more = box[b"set_resp"], box[b"take"], box[b"more"]
         scalars, arrays = box[b"scalars"], box[b"arrays"]
         env[b"debug"] = env[b"python"] = None  # lupa would ask debug.traceback at every call
@@ -89,9 +92,28 @@ class Runtime:
         args = self._take()
         return args if args.__class__ is tuple else (args,)
 
+    # -- watching (see emuredis.scripting.watch) ----------------------------------------------------
+
+    def set_watch(self, watch: Watch | None) -> None:
+        """From now on ``watch`` is told of calls and lines; None: nobody."""
+        if watch is not self.bridge.watch:
+            self.bridge.watch = watch
+            self.lua_watch(watch is not None)
+
+    def watch_lines(self, sha: bytes, chunk: bytes, how: str | None) -> None:
+        """For the run to come: note the lines of ``chunk`` ("cover"), stop at each ("step") or neither."""
+        self.lua_watch(True, sha, chunk, None if how is None else how.encode())
+
+    def lines_seen(self, sha: bytes) -> set[int]:
+        """The lines of this script that have run while they were watched."""
+        lines = self._seen(sha)
+        if lines is None:
+            return set()
+        return {int(line) for line in (lines if lines.__class__ is tuple else (lines,))}
+
     def compile(self, source: bytes) -> Any:
         """A Lua function for ``source``; ReplyError with the server's text if it does not compile."""
-        fn = self._compile(source, b"@user_script")
+        fn = self._compile(source, USER_SCRIPT)
         if fn.__class__ is tuple:
             raise ReplyError(b"ERR Error compiling script (new function): " + fn[1].partition(b"\0")[0])
         return fn

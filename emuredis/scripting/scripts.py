@@ -15,7 +15,8 @@ from emuredis import errors
 from emuredis.errors import ReplyError
 from emuredis.replies import Reply
 from emuredis.scalars import parse_int
-from emuredis.scripting.runtime import Runtime
+from emuredis.scripting.runtime import USER_SCRIPT, Runtime
+from emuredis.scripting.watch import Run, Watch, enrol, observers_of
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
@@ -31,6 +32,7 @@ class Script:
     """A compiled script. ``flags`` is None in compatibility mode; ``evictable``: it came by EVAL."""
 
     __slots__ = ("body", "evictable", "flags", "fn", "sha")
+    chunk = USER_SCRIPT
 
     def __init__(
         self, sha: bytes, body: bytes, fn: Any, flags: frozenset[bytes] | None, evictable: bool
@@ -46,8 +48,11 @@ class Scripts:
     """All scripts of one engine and the interpreter they run in."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self.engine = engine
         self._runtime = Runtime(engine)
+        self._watch: Watch | None = None
+        self.rewatch()
+        enrol(self)
         self._by_sha: dict[bytes, Script] = {}
         self._recent: dict[bytes, Script] = {}  # evictable ones by SHA1, the longest unused first
         self._by_body: dict[bytes, Script] = {}
@@ -87,7 +92,21 @@ class Scripts:
             recent = self._recent
             del recent[script.sha]
             recent[script.sha] = script
+        if self._watch is not None:
+            return self._run_watched(self._watch, ctx, script, numkeys, argv[3:], read_only)
         return self._runtime.run(script.fn, numkeys, argv[3:], read_only, ctx)
+
+    def _run_watched(self, watch: Watch, ctx: Session, script: Script, numkeys: int, args: list[bytes],
+                     read_only: bool) -> Reply:  # fmt: skip
+        runtime = self._runtime
+        run = Run(self.engine, runtime, script, args[:numkeys], args[numkeys:], read_only, ctx)
+        return watch.run(run, lambda: runtime.run(script.fn, numkeys, args, read_only, ctx))
+
+    def rewatch(self) -> None:
+        """The observers changed."""
+        observers = observers_of(self.engine)
+        self._watch = Watch(observers) if observers else None
+        self._runtime.set_watch(self._watch)
 
     # -- the cache ------------------------------------------------------------------------------
 
@@ -116,7 +135,8 @@ class Scripts:
         self._by_sha.clear()
         self._recent.clear()
         self._by_body.clear()
-        self._runtime = Runtime(self._engine)
+        self._runtime = Runtime(self.engine)
+        self.rewatch()
 
     def _add(self, body: bytes, evictable: bool) -> Script:
         flags, shebang = _shebang(body)

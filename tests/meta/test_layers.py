@@ -10,7 +10,7 @@ import pytest
 from .source import ROOT, Module, imports, modules
 
 # From the ground up: a module may import its own layer and those named after it.
-WORDS = ("replies", "errors", "clock", "scalars", "patterns", "spec")
+WORDS = ("replies", "errors", "clock", "scalars", "patterns", "spec", "slots")
 LAYERS: dict[str, tuple[str, ...]] = {
     "words": (),
     "values": ("words",),
