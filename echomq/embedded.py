@@ -2,7 +2,8 @@
 
 The only module of the package that imports the emulator. It asks of it: `Emulator.named(name)`,
 `Emulator(clock=…)`, `emulator.clock`, `emulator.name_script`, `emulator.client(protocol=2)`,
-`client.call(*args)`, `client.close()`, `client.on_push`, and from the client's session `closing` and the `on_close` hook.
+`client.call(*args)`, `client.close()`, `client.on_push`, and from the client's session `closing` and the
+`on_close` hook.
 
 A connection that the server ends (CLIENT KILL) is revived before the next call that anybody makes to the
 same emulator through this module: booted and subscribed again, as a socket's would be, but without a

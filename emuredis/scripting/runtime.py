@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from emuredis import errors
 from emuredis.errors import ReplyError
 from emuredis.replies import BigNumber, Map, Reply, Set, Status, Verbatim
+from emuredis.scripting.blocks import marked
 from emuredis.scripting.bridge import ERROR, FLAT, STRINGS, Bridge
-from emuredis.scripting.bytecode import keep_frames
+from emuredis.scripting.bytecode import keep_frames, lines_of
 from emuredis.scripting.native import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ def _import_lupa() -> Any:
     return lua51
 
 
+def without_shebang(body: bytes) -> bytes:
+    """What Lua compiles: the first line, if it is a shebang, is left empty."""
+    return body[body.find(b"\n") :] if body.startswith(b"#!") and b"\n" in body else body
+
+
 def _refuse(*_: Any) -> Any:
     raise AttributeError("scripts have no access to the host")
 
@@ -82,6 +88,8 @@ class Runtime:
         box = _load(env, "sandbox")(host, parts)
         self._compile, self._run, self._run_tables = box[b"compile"], box[b"run"], box[b"run_tables"]
         self.lua_watch, self.lua_inspect, self._seen = box[b"watch"], box[b"inspect"], box[b"seen"]
+        self._dump = env[b"string"][b"dump"]
+        self._marked: dict[bytes, Any] = {}
         self._set_resp, self._take, self._more = box[b"set_resp"], box[b"take"], box[b"more"]
         scalars, arrays = box[b"scalars"], box[b"arrays"]
         env[b"debug"] = env[b"python"] = None  # lupa would ask debug.traceback at every call
@@ -104,8 +112,19 @@ class Runtime:
         """For the run to come: note the lines of ``chunk`` ("cover"), stop at each ("step") or neither."""
         self.lua_watch(True, sha, chunk, None if how is None else how.encode())
 
+    def marked(self, sha: bytes, body: bytes) -> Any:
+        """The compiled script with marks at its blocks, see `emuredis.scripting.blocks`."""
+        fn = self._marked.get(sha)
+        if fn is None:
+            fn = self._marked[sha] = self.compile(marked(without_shebang(body))[0])
+        return fn
+
+    def code_lines(self, body: bytes) -> set[int]:
+        """The lines of a script for which there is code. Raises ReplyError if it does not compile."""
+        return lines_of(self._dump(self.compile(without_shebang(body))))
+
     def lines_seen(self, sha: bytes) -> set[int]:
-        """The lines of this script that have run while they were watched."""
+        """The lines of this script that have run while watched, and minus the number of each mark passed."""
         lines = self._seen(sha)
         if lines is None:
             return set()

@@ -361,6 +361,10 @@ local function run_tables(fn, keys, args)
   return finished(xpcall(fn, error_handler))
 end
 
+local function mark(n)
+  seen[-n] = true
+end
+
 local inspector = parts.inspect(kit)
 kit_shown = inspector.shown
 
@@ -380,6 +384,9 @@ local function watch(on, sha, chunk, how)
   if how then
     all_seen[sha] = all_seen[sha] or {}
     seen = all_seen[sha]
+    globals.__cov = mark
+  else
+    globals.__cov = nil
   end
   arm()
 end

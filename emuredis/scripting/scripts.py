@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
     from emuredis.engine.session import Session
 
-__all__ = ["Script", "Scripts"]
+__all__ = ["Script", "Scripts", "read_shebang"]
 
 _KEPT = 500
 _FLAGS = (b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster", b"allow-cross-slot-keys")
@@ -100,13 +100,19 @@ class Scripts:
                      read_only: bool) -> Reply:  # fmt: skip
         runtime = self._runtime
         run = Run(self.engine, runtime, script, args[:numkeys], args[numkeys:], read_only, ctx)
-        return watch.run(run, lambda: runtime.run(script.fn, numkeys, args, read_only, ctx))
+        fn = runtime.marked(script.sha, script.body) if watch.marked else script.fn
+        return watch.run(run, lambda: runtime.run(fn, numkeys, args, read_only, ctx))
 
     def rewatch(self) -> None:
         """The observers changed."""
         observers = observers_of(self.engine)
         self._watch = Watch(observers) if observers else None
         self._runtime.set_watch(self._watch)
+
+    @property
+    def runtime(self) -> Runtime:
+        """The interpreter; SCRIPT FLUSH makes another."""
+        return self._runtime
 
     # -- the cache ------------------------------------------------------------------------------
 
@@ -139,7 +145,7 @@ class Scripts:
         self.rewatch()
 
     def _add(self, body: bytes, evictable: bool) -> Script:
-        flags, shebang = _shebang(body)
+        flags, shebang = read_shebang(body)
         fn = self._runtime.compile(body[shebang:])
         sha = _sha1(body)
         if evictable and len(self._recent) >= _KEPT:
@@ -171,7 +177,7 @@ def _numkeys(argv: list[bytes]) -> int:
     return numkeys
 
 
-def _shebang(body: bytes) -> tuple[frozenset[bytes] | None, int]:
+def read_shebang(body: bytes) -> tuple[frozenset[bytes] | None, int]:
     """The flags a shebang line names and its length; (None, 0) without one. Raises ReplyError."""
     if not body.startswith(b"#!"):
         return None, 0

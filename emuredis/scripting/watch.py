@@ -2,8 +2,8 @@
 
 An `Observer` is told when a script begins and ends, before and after each command it calls, and, if it asks for
 that, before each line. Observers of one engine are in ``Engine.script_observers``, those of every engine of
-the process in `EVERYWHERE`; after a change of either call `update`. While there is none, scripts run as if this module did
-not exist: the fast callers of `emuredis.scripting.hot` are in use and Lua has no line hook.
+the process in `EVERYWHERE`; `observe` and `unobserve` change them. While there is none, scripts run as if this module
+did not exist: the fast callers of `emuredis.scripting.hot` are in use and Lua has no line hook.
 
 Whatever runs Lua for a command runs it through `Watch.run`. For another kind of script than EVAL's (functions), hand it
 an object with ``sha``, ``body`` and ``chunk``, the name under which Lua knows the text.
@@ -86,6 +86,7 @@ class Watch:
         self.observers = observers
         wanted = {observer.lines for observer in observers}
         self.lines = "step" if "step" in wanted else "cover" if "cover" in wanted else None
+        self.marked = "cover" in wanted  # scripts run with marks, see emuredis.scripting.blocks
         self.current: Run | None = None
 
     def run(self, run: Run, go: Callable[[], Reply]) -> Reply:
