@@ -69,11 +69,17 @@ def script_debug(ctx: Session, argv: list[bytes]) -> Reply:
     if len(argv) == 4 and argv[3].lower() != b"lua":
         raise ReplyError(b"ERR No scripting engine found with name '" + argv[3] + b"' to enable debug")
     mode = argv[2].lower()
+    if mode not in (b"no", b"yes", b"sync"):
+        raise errors.err("Use SCRIPT DEBUG YES/SYNC/NO")
     if mode == b"no":
+        ctx.debugging = None
         return OK
-    if mode in (b"yes", b"sync"):
-        raise errors.unsupported("SCRIPT DEBUG " + mode.decode().upper())
-    raise errors.err("Use SCRIPT DEBUG YES/SYNC/NO")
+    if ctx.deny_blocking or (ctx.door is not None and ctx.door.pending()):
+        raise errors.err("SCRIPT DEBUG must be called outside a pipeline")
+    if ctx.door is None:
+        raise errors.unsupported(f"SCRIPT DEBUG {mode.decode().upper()} without a socket; see emuredis.lab.debug")
+    ctx.debugging = mode.decode()
+    return OK
 
 
 @command("SCRIPT EXISTS sha1...", "noscript stale", group="scripting", since="2.6.0",

@@ -116,7 +116,7 @@ class Bridge:
         self.take: Any = None  # gives the arguments of a call with very many
         self.register: Callable[[bytes, Caller, bool], None] = _nothing
         self._callers: dict[bytes, tuple[Command, Caller, bool]] = {}
-        self.watch: Watch | None = None  # then every call comes through `_dispatch`
+        self.watch: Watch | None = None  # then every call comes through `dispatch`
 
     # -- the way in -----------------------------------------------------------------------------
 
@@ -125,8 +125,10 @@ class Bridge:
         try:
             argv = words(args)
             if argv is None:
+                if self.watch is not None:
+                    self.watch.event("error", [NOT_STRINGS[4:]])
                 return None, ERROR, NOT_STRINGS
-            return self._dispatch(argv)
+            return self.dispatch(argv)
         except BaseException as problem:
             return self.crashed(problem)
 
@@ -135,12 +137,15 @@ class Bridge:
         try:
             argv = words(self.take())
             if argv is None:
+                if self.watch is not None:
+                    self.watch.event("error", [NOT_STRINGS[4:]])
                 return None, ERROR, NOT_STRINGS
-            return self._dispatch(argv)
+            return self.dispatch(argv)
         except BaseException as problem:
             return self.crashed(problem)
 
-    def _dispatch(self, argv: list[bytes]) -> Any:
+    def dispatch(self, argv: list[bytes]) -> Any:
+        """A call whose arguments are in order."""
         if self.crash is not None:
             return self.crashed(self.crash)
         if self.watch is not None:

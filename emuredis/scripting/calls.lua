@@ -52,6 +52,9 @@ return function(kit)
       host.called_at(kit.user_line())
     end
     if n == 0 then
+      if observed then
+        kit.event("error", "Please specify at least one argument for this call")
+      end
       local err = { err = "ERR Please specify at least one argument for this call" }
       if raise then
         error(err, 0)
@@ -142,6 +145,9 @@ return function(kit)
     local text = c_string((...))
     if sub(text, 1, 1) == "-" then
       text = sub(text, 2)
+    end
+    if observed then
+      kit.event("error", "-" .. text)
     end
     local space = find(text, " ", 1, true)
     if not space then

@@ -4,7 +4,7 @@
 -- function of the script; functions of ours and C functions are no frames.
 
 local getinfo, getlocal = debug.getinfo, debug.getlocal
-local type, next, tostring, setfenv, loadstring, xpcall = type, next, tostring, setfenv, loadstring, xpcall
+local type, next, tostring, setfenv, loadstring, pcall = type, next, tostring, setfenv, loadstring, pcall
 local format, find = string.format, string.find
 
 return function(kit)
@@ -82,7 +82,7 @@ return function(kit)
       local i = 1
       local name, value = get(i)
       while name do
-        if not find(name, "(", 1, true) then
+        if not find(name, "(*", 1, true) then
           out[#out + 1] = name
           out[#out + 1] = shown(value, 0)
         end
@@ -122,10 +122,11 @@ return function(kit)
     if not fn then
       return { "compile", message }
     end
-    local ok, value = xpcall(setfenv(fn, kit.env), function(err)
-      return type(err) == "table" and err.err or tostring(err)
-    end)
-    return { ok and "value" or "error", ok and shown(value, 0) or value }
+    local ok, value = pcall(setfenv(fn, kit.env))
+    if not ok and type(value) ~= "string" and type(value) ~= "number" then
+      value = "(null)"  -- what the server makes of an error that is no text
+    end
+    return { ok and "value" or "error", ok and shown(value, 0) or tostring(value) }
   end
 
   function inspect.shown(value)

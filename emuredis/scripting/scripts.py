@@ -8,6 +8,7 @@ engine and which flags; one that does not runs in *compatibility mode*: only the
 from __future__ import annotations
 
 import hashlib
+import importlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,8 @@ class Scripts:
 
     def eval(self, ctx: Session, argv: list[bytes], read_only: bool = False) -> Reply:
         """EVAL: compile at the first sight, then run."""
+        if ctx.debugging is not None:
+            return importlib.import_module("emuredis.scripting.ldb").debug_eval(self, ctx, argv, read_only)
         numkeys = _numkeys(argv)
         script = self._by_body.get(argv[1])
         if script is None:
@@ -76,6 +79,8 @@ class Scripts:
             if len(sha) != 40:
                 raise _no_script()
             script = self._by_sha.get(sha.lower())
+        if ctx.debugging is not None:
+            raise errors.err("Please use EVAL instead of EVALSHA for debugging")
         numkeys = _numkeys(argv)
         if script is None:
             raise _no_script()
