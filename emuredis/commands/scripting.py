@@ -77,7 +77,9 @@ def script_debug(ctx: Session, argv: list[bytes]) -> Reply:
     if ctx.deny_blocking or (ctx.door is not None and ctx.door.pending()):
         raise errors.err("SCRIPT DEBUG must be called outside a pipeline")
     if ctx.door is None:
-        raise errors.unsupported(f"SCRIPT DEBUG {mode.decode().upper()} without a socket; see emuredis.lab.debug")
+        raise errors.unsupported(
+            f"SCRIPT DEBUG {mode.decode().upper()} without a socket; see emuredis.lab.debug"
+        )
     ctx.debugging = mode.decode()
     return OK
 

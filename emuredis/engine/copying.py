@@ -24,6 +24,9 @@ def copied(engine: Engine) -> Engine:
     new.rng.setstate(engine.rng.getstate())
     new.run_id = engine.run_id
     new.script_names = dict(engine.script_names)
+    new.strict = engine.strict
+    if new.strict is not None:
+        new.script_observers.append(new.strict.copy())
     new.keyspace.ns = engine.keyspace.ns
     for old_db, new_db in zip(engine.keyspace.databases, new.keyspace.databases, strict=True):
         new_db.data = copy.deepcopy(old_db.data, memo)

@@ -10,5 +10,6 @@ See ``docs/lab.md``.
 from __future__ import annotations
 
 from emuredis.lab.coverage import Coverage, coverage
+from emuredis.lab.steps import Call, Step, Trace, debug
 
-__all__ = ["Coverage", "coverage"]
+__all__ = ["Call", "Coverage", "Step", "Trace", "coverage", "debug"]

@@ -26,6 +26,7 @@ class Debugger(Observer):
     """Stops one run at lines. ``stepping``: at the next one; ``breakpoints``: at these."""
 
     lines = "step"
+    main_thread = False  # look at the main thread even where a coroutine has stopped
 
     def __init__(self) -> None:
         self.stepping = True
@@ -71,8 +72,13 @@ class Debugger(Observer):
     def variable(self, name: bytes) -> bytes | None:
         """The text of a local variable of the innermost function that has it, or of KEYS or ARGV."""
         assert self.run is not None
-        text: bytes | None = self.run.runtime.lua_inspect(b"variable", name)
+        text: bytes | None = self.run.runtime.lua_inspect(b"variable", name, self.main_thread)
         return text
+
+    @property
+    def in_coroutine(self) -> bool:
+        """Whether a coroutine has stopped."""
+        return bool(self._inspect(b"coroutine"))
 
     def evaluate(self, code: bytes) -> tuple[str, bytes | None]:
         """Run Lua in the script's world, not in its frame: ("value" | "error" | "compile", text)."""
@@ -99,7 +105,7 @@ class Debugger(Observer):
 
     def _inspect(self, what: bytes, name: bytes | None = None, size: int = 0) -> list[Any]:
         assert self.run is not None
-        table = self.run.runtime.lua_inspect(what, name)
+        table = self.run.runtime.lua_inspect(what, name, self.main_thread)
         return [table[i] for i in range(1, (size or len(table)) + 1)]
 
     # -- what observers are told ----------------------------------------------------------------

@@ -4,7 +4,7 @@
 -- function of the script; functions of ours and C functions are no frames.
 
 local getinfo, getlocal = debug.getinfo, debug.getlocal
-local type, next, tostring, setfenv, loadstring, pcall = type, next, tostring, setfenv, loadstring, pcall
+local type, next, tostring, loadstring, pcall = type, next, tostring, loadstring, pcall
 local format, find = string.format, string.find
 
 return function(kit)
@@ -122,7 +122,7 @@ return function(kit)
     if not fn then
       return { "compile", message }
     end
-    local ok, value = pcall(setfenv(fn, kit.env))
+    local ok, value = pcall(kit.enclosed(fn, "@ldb_eval"))
     if not ok and type(value) ~= "string" and type(value) ~= "number" then
       value = "(null)"  -- what the server makes of an error that is no text
     end

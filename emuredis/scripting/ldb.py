@@ -119,6 +119,8 @@ def _session(scripts: Scripts, ctx: Session, argv: list[bytes], read_only: bool,
 class Ldb(Debugger):
     """One session."""
 
+    main_thread = True
+
     def __init__(self, channel: Channel) -> None:
         super().__init__()
         self._channel = channel
@@ -226,7 +228,8 @@ class Ldb(Debugger):
         raise self.abort("script aborted for user request")
 
     def _trace(self, words: list[bytes]) -> None:
-        for depth, (name, line) in enumerate(self.stack()):
+        inner = self.in_coroutine  # the main thread's innermost frame is coroutine.resume then
+        for depth, (name, line) in enumerate(self.stack(), inner):
             self.log(f"{'From' if depth else 'In'} {name or 'top level'}:")
             self._list_line(line)
 
@@ -262,8 +265,10 @@ class Ldb(Debugger):
     def _eval(self, words: list[bytes]) -> None:
         kind, text = self.evaluate(b" ".join(words[1:]))
         shown = "(null)" if text is None else text.decode("utf-8", "surrogateescape")
-        prefix = {"value": "<retval> ", "error": "<error> ", "compile": "Error compiling code: "}[kind]
-        self.log(prefix + shown)
+        if kind == "value":
+            self.log_trimmed(f"<retval> {shown}")
+        else:
+            self.log(("<error> " if kind == "error" else "Error compiling code: ") + shown)
 
     def _command(self, words: list[bytes]) -> None:
         self.command(words[1:])
@@ -460,5 +465,3 @@ def human(reply: Any, protocol: int) -> str:
         return "[" + ",".join(f"[{key},{value}]" for key, value in couples) + "]"
     assert kind in (list, Map, Pairs, Set, Push, Frames), kind
     return "[" + ",".join(items) + "]"
-
-

@@ -368,12 +368,17 @@ end
 local inspector = parts.inspect(kit)
 kit_shown = inspector.shown
 
--- Ask the inspector about the script that has stopped, see ``inspect.lua``. A list.
-local function inspect(what, name)
+-- Ask the inspector about the script that has stopped, see ``inspect.lua``. A list. `main`: as the server does, which
+-- looks at the main thread even if a coroutine has stopped.
+local function inspect(what, name, main)
   if what == "eval" then
     return inspector.eval(name)
+  elseif what == "coroutine" then
+    return { thread_at_line and 1 }
+  elseif main and thread_at_line and what == "locals" then
+    return {}  -- of coroutine.resume, which is a C function
   end
-  return inspector[what](thread_at_line, name)
+  return inspector[what](not main and thread_at_line or nil, name)
 end
 
 -- Begin or end watching; `how` is "cover", "step" or nil: only calls are watched.

@@ -36,6 +36,10 @@ class Strict(Observer):
         self._keys: frozenset[bytes] = frozenset()
         self._slots: frozenset[int] = frozenset()
 
+    def copy(self) -> Strict:
+        """One for another engine in the same mode."""
+        return Strict(self.mode)
+
     def begin(self, run: Run) -> None:
         self._keys = frozenset(run.keys)
         if self.mode == "slot":
