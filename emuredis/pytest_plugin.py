@@ -1,6 +1,7 @@
 """The pytest option ``--lua-coverage[=FOLDER]``: which lines of Lua scripts no test reached.
 
-Loaded by pytest wherever emuredis is installed, so without the option it does nothing and loads neither Lua nor the lab.
+Loaded by pytest wherever emuredis is installed, so without the option it does nothing and loads neither Lua nor the
+lab.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ _READ = {
 class Content(NamedTuple):
     """A key's type by the server's name, its value, and when it expires (Unix milliseconds, None: never).
 
-    Values: bytes for a string; dict of bytes for a hash; list of bytes for a list; sorted list of bytes for a set; list of
-    (member, score) for a sorted set; the reply of XRANGE for a stream.
+    Values: bytes for a string; dict of bytes for a hash; list of bytes for a list; sorted list of bytes for a set;
+    list of (member, score) for a sorted set; the reply of XRANGE for a stream.
     """
 
     type: str
@@ -61,7 +61,7 @@ def contents(engine: Engine, db: Database, key: bytes) -> Content | None:
     hits, misses = engine.keyspace.hits, engine.keyspace.misses
     kind = bytes(_ask(engine, session, "TYPE", key)).decode()
     words = _READ.get(kind)
-    value = None if words is None else view2(_ask(engine, session, words[0], key, *words[1:]))
+    value: Any = None if words is None else view2(_ask(engine, session, words[0], key, *words[1:]))
     engine.keyspace.hits, engine.keyspace.misses = hits, misses
     if kind == "hash" and value.__class__ is list:
         value = dict(zip(value[::2], value[1::2], strict=True))

@@ -28,7 +28,8 @@ STEPS_MOST = 100_000  # kept of one run; a script that loops that long is not to
 
 
 class Call:
-    """One ``redis.call``. ``reply``: as a RESP2 client has it, a ReplyError for an error; ``changes``: what it changed."""
+    """One ``redis.call``. ``reply``: as a RESP2 client has it, a ReplyError for an error; ``changes``: what it
+    changed."""
 
     def __init__(self, argv: list[bytes], keys: list[bytes]) -> None:
         self.argv = argv
@@ -42,8 +43,9 @@ class Call:
 
 
 class Step:
-    """The script stands before ``line``. ``locals``: names and texts in the innermost function; a later variable of the
-    same name hides an earlier one. ``stack``: (function, line), the innermost first. ``calls``: made before the next step.
+    """The script stands before ``line``. ``locals``: names and texts in the innermost function; a later variable of
+    the same name hides an earlier one. ``stack``: (function, line), the innermost first. ``calls``: made before the
+    next step.
     """
 
     def __init__(self, line: int, text: str, local: dict[str, str], stack: list[Frame]) -> None:
@@ -156,9 +158,9 @@ def debug(script: str | bytes, keys: Sequence[Any] = (), args: Sequence[Any] = (
           on_step: Callable[[Step], None] | None = None) -> Trace:  # fmt: skip
     """Run ``script`` on ``emulator`` (default: an empty one) and give its `Trace`, to be iterated.
 
-    The run is as good as any: what it writes stays, and others are served when it has ended. ``function``: ``script`` is
-    a library; call this function of it. ``on_step`` is called at each step, while the script stands; what it raises ends
-    the script and comes out here. An error reply does not: see `Trace.error`.
+    The run is as good as any: what it writes stays, and others are served when it has ended. ``function``:
+    ``script`` is a library; call this function of it. ``on_step`` is called at each step, while the script stands;
+    what it raises ends the script and comes out here. An error reply does not: see `Trace.error`.
     """
     engine = (emulator or Emulator()).engine
     recorder = _Recorder(on_step)

@@ -1,9 +1,9 @@
 """The blocks of a Lua text, and the text with a mark at the beginning of each.
 
-``if x then return end`` is one line and two outcomes: a hook for lines cannot tell them apart. `marked` therefore puts
-``__cov(n);`` after each ``then``, ``else``, ``do``, ``repeat`` and list of parameters; no line moves, so errors and
-everything else a script can see of its lines stay as they were. Pure text: it knows no interpreter, and expects source that
-compiles.
+``if x then return end`` is one line and two outcomes: a hook for lines cannot tell them apart. `marked` therefore
+puts ``__cov(n);`` after each ``then``, ``else``, ``do``, ``repeat`` and list of parameters; no line moves, so
+errors and everything else a script can see of its lines stay as they were. Pure text: it knows no interpreter, and
+expects source that compiles.
 """
 
 from __future__ import annotations

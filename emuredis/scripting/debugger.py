@@ -1,8 +1,8 @@
 """A debugger's machinery: where a script stops, and what can be asked of it there.
 
 `Debugger` is an observer of one run (`emuredis.scripting.watch`). What to do at a stop is a subclass's business:
-`stopped` is called in the midst of the script and may take as long as it likes; the script goes on when it returns, to the next
-line if `stepping` is set. Nothing else happens in the engine meanwhile.
+`stopped` is called in the midst of the script and may take as long as it likes; the script goes on when it returns,
+to the next line if `stepping` is set. Nothing else happens in the engine meanwhile.
 """
 
 from __future__ import annotations

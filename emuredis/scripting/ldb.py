@@ -1,13 +1,13 @@
 """The server's Lua debugger, LDB, as ``redis-cli --ldb`` speaks to it.
 
-After SCRIPT DEBUG YES or SYNC an EVAL becomes a session: at each stop the client is sent what was logged since, an array
-of statuses, and answers with an array of words, the debugger's commands (`_COMMANDS`). At the end come ``<endsession>``, the
-reply of the EVAL, and the connection is closed. The words, their errors and even an error in removing breakpoints are
-the server's.
+After SCRIPT DEBUG YES or SYNC an EVAL becomes a session: at each stop the client is sent what was logged since, an
+array of statuses, and answers with an array of words, the debugger's commands (`_COMMANDS`). At the end come
+``<endsession>``, the reply of the EVAL, and the connection is closed. The words, their errors and even an error in
+removing breakpoints are the server's.
 
 With SYNC the script runs on the data, and the server does nothing else meanwhile; with YES it runs on a copy
-(`emuredis.engine.copying`), so all changes are gone afterwards, and the server goes on. Bytes travel over a `Channel` that the
-door gives.
+(`emuredis.engine.copying`), so all changes are gone afterwards, and the server goes on. Bytes travel over a
+`Channel` that the door gives.
 """
 
 from __future__ import annotations
@@ -21,7 +21,18 @@ from emuredis import errors
 from emuredis.engine.copying import copied
 from emuredis.errors import ReplyError
 from emuredis.replies import (
-    BigNumber, Frames, LongFloat, Map, NullArray, PairMap, Pairs, Push, Reply, Set, Status, Verbatim,
+    BigNumber,
+    Frames,
+    LongFloat,
+    Map,
+    NullArray,
+    PairMap,
+    Pairs,
+    Push,
+    Reply,
+    Set,
+    Status,
+    Verbatim,
 )  # fmt: skip
 from emuredis.scalars import format_decimals, format_double, parse_int
 from emuredis.scripting.bridge import NO_ARITY, NO_COMMAND, NOT_FROM_SCRIPT
@@ -163,7 +174,7 @@ class Ldb(Debugger):
         assert self.run is not None
         self.log_trimmed("<reply> " + human(reply, self.run.runtime.bridge.session.protocol))
         if error in (NO_ARITY, NO_COMMAND, NOT_FROM_SCRIPT):
-            self.log(f"<error> {error[4:].decode()}")  # type: ignore[index]
+            self.log(f"<error> {error[4:].decode()}")
         elif error is not None:
             self.log(f"<error> -{error.decode('utf-8', 'surrogateescape')}  ")
 

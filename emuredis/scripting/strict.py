@@ -1,10 +1,11 @@
 """Strict modes: scripts may touch only what they said they would.
 
 What a command touches is what the key specifications of its declaration say, see
-`emuredis.commands.introspection.keys_of`. Commands that look at the whole keyspace (KEYS, SCAN, FLUSHALL ...) name no key and are not looked at; the
-patterns of SORT's BY and GET count as keys.
+`emuredis.commands.introspection.keys_of`. Commands that look at the whole keyspace (KEYS, SCAN, FLUSHALL ...) name
+no key and are not looked at; the patterns of SORT's BY and GET count as keys.
 
-A violation ends the script, whatever it catches, with an error that names the key, the script and the line. On a real server such a script works until the data is spread over a cluster.
+A violation ends the script, whatever it catches, with an error that names the key, the script and the line. On a
+real server such a script works until the data is spread over a cluster.
 """
 
 from __future__ import annotations

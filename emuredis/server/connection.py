@@ -89,8 +89,8 @@ Job = Callable[[Channel], Reply]
 
 class Connection:
     __slots__ = (
-        "_ahead", "_config", "_engine", "_executing", "_job", "_later", "_net", "_out", "_parked", "_parser", "_pending",
-        "_queued", "_server", "_unread", "_unsent", "dead", "ending", "session", "sock",
+        "_ahead", "_config", "_engine", "_executing", "_job", "_later", "_net", "_out", "_parked", "_parser",
+        "_pending", "_queued", "_server", "_unread", "_unsent", "dead", "ending", "session", "sock",
     )  # fmt: skip
 
     def __init__(self, server: Server, sock: socket.socket, session: Session, parser: Parser) -> None:

@@ -21,7 +21,6 @@ REFUSED = {
     "client|pause": "CLIENT PAUSE 100",
     "client|tracking": "CLIENT TRACKING ON",
     "object|idletime": "OBJECT IDLETIME k",
-    "script|debug": "SCRIPT DEBUG YES",
 }
 
 

@@ -1,7 +1,7 @@
-"""Debugging sessions over a socket, and how to hold one: ``python -m tests.server.ldb_sessions`` records the live server's.
+"""Debugging sessions over a socket. ``python -m tests.server.ldb_sessions`` records what the live server answers.
 
-A session is a mode, the words of an EVAL, and what is sent at each stop: a line to be split, a list of words, or bytes as they
-are. Its transcript is every reply as it came. Pointers differ from run to run and are masked.
+A session is a mode, the words of an EVAL, and what is sent at each stop: a line to be split, a list of words, or bytes
+as they are. Its transcript is every reply as it came. Pointers differ from run to run and are masked.
 """
 
 from __future__ import annotations
@@ -102,7 +102,12 @@ redis.debug(true, 1.5, 'x', {}, {a={b={c={d={}}}}}, 1e20, 3)
 local b = redis.breakpoint()
 local x = {b}
 return x"""
-LONG = "local e=string.rep('a',400)\nlocal t={e,e}\nredis.debug(e)\nlocal x=redis.call('set','k',e)\nreturn redis.call('get','k')"
+LONG = """local e=string.rep('a',400)
+local t={e,e}
+redis.debug(e)
+local x=redis.call('set','k',e)
+return redis.call('get','k')"""
+FLAGGED = "#!lua flags=no-writes\nlocal a = 1\nreturn redis.call('set','x','1')"
 LOOP = "local a=1\n\n\nfor i=1,3 do\n  a=a+1\nend\nreturn a"
 
 SESSIONS = [
@@ -112,10 +117,10 @@ SESSIONS = [
         ["e", "return 1+1"], "eval 1,2", "e a", ["e", "syntax error here"], "e error('x')", "t", "c", "t", "p", "p n",
         "s", "c"]),
     Session("words", "sync", [SUM, "0"], [
-        "v get pre", "valkey get pre", "server get pre", "max", "max 100", "maxlen 0", "max", "m", "b 2 3", "list 1 2 3", "w 1",
-        "h x", "c x", "t x", "a x", "p a b", "b 1.5", ["b", " 1"], "b abc", "maxlen 1 2", "maxlen 5.5", "maxlen -5",
-        "maxlen abc", "eval return 1", "e string.rep('x',400)", "e pcall(1)", "e error({err='My_err'})", "e error()", "e",
-        "list x", "list -4", "list 2 0", "list 3 x", "list 100", "where", "W", "foo", "eval x=1",
+        "v get pre", "valkey get pre", "server get pre", "max", "max 100", "maxlen 0", "max", "m", "b 2 3",
+        "list 1 2 3", "w 1", "h x", "c x", "t x", "a x", "p a b", "b 1.5", ["b", " 1"], "b abc", "maxlen 1 2",
+        "maxlen 5.5", "maxlen -5", "maxlen abc", "eval return 1", "e string.rep('x',400)", "e pcall(1)",
+        "e error({err='My_err'})", "e error()", "e", "list x", "list -4", "list 2 0", "list 3 x", "list 100", "where", "W", "foo", "eval x=1",
         "eval return redis.call('get','pre')", "eval KEYS", "eval nil", "eval {1,2,{3}}", "eval redis.debug(1)",
         "eval redis.breakpoint()", "S", "c"]),
     Session("abort, kept", "sync", [WRITES, "0"], ["s", "a"]),
@@ -127,20 +132,22 @@ SESSIONS = [
     Session("a call's error", "yes", ["local a=1\nredis.call('LPUSH','pre','x')\nreturn 1", "0"], ["s", "s"]),
     Session("does not compile", "yes", ["local a=\n", "0"], []),
     Session("no number of keys", "yes", ["return 1", "x"], []),
-    Session("a shebang", "sync", ["#!lua flags=no-writes\nlocal a = 1\nreturn redis.call('set','x','1')", "0"], ["w", "s", "s"]),
+    Session("a shebang", "sync", [FLAGGED, "0"], ["w", "s", "s"]),
     Session("noise, step by step", "sync", [NOISE, "0"], ["s"] * 10),
     Session("noise, in one go", "sync", [NOISE, "0"], ["c"]),
     Session("replies", "sync", [REPLIES, "0"], ["s"] * 14),
     Session("calls", "sync", [CALLS, "0"], ["b 3", "c", "t", "p", "p x", "p g", "s"]),
     Session("scopes", "sync", [SCOPES, "0"], [
-        "b 7", "b 3", "c", "p", "p up", "c", "p", "p up", "t", "b 10", "b -7", "b", "b -3", "b", "c", "p", "c", "b 0", "c"]),
+        "b 7", "b 3", "c", "p", "p up", "c", "p", "p up", "t", "b 10", "b -7", "b", "b -3", "b", "c", "p",
+        "c", "b 0", "c"]),
     Session("breakpoints", "sync", [LOOP, "0"], [
         "b 5", "b 5", "b 7", "b", "w", "c", "c", "b -5", "c", "b -5", "c"]),
     Session("a coroutine", "sync", [COROUTINE, "0"], ["s", "s", "s", "p", "t", "c", "p", "p z", "p c", "t", "c"]),
     Session("one line", "sync", ["for i=1,3 do redis.debug(i) end", "0"], ["s", "s", "s", "s"]),
     Session("said", "sync", [SAID, "0"], ["c", "p", "s", "p", "c"]),
     Session("long", "sync", [LONG, "0"], ["s", "p e", "p e", "s", "p t", "s", "s", "s"]),
-    Session("long, with a limit", "sync", [LONG, "0"], ["maxlen 10", "s", "p e", "e e", "maxlen 100", "s", "s", "s", "s"]),
+    Session("long, with a limit", "sync", [LONG, "0"], [
+        "maxlen 10", "s", "p e", "e e", "maxlen 100", "s", "s", "s", "s"]),
     Session("globals", "yes", ["local a=KEYS\nreturn 1", "2", "k", "k2", "a1"], [
         "p KEYS", "p ARGV", "p redis", "s", "p a", "p string", "c"]),
     Session("carriage returns", "sync", ["local a=1\r\nreturn a\r\n", "0"], ["w", "s", "s"]),
