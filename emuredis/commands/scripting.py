@@ -66,6 +66,8 @@ def script_debug(ctx: Session, argv: list[bytes]) -> Reply:
     """Switches the debugger for this connection's scripts on or off."""
     if len(argv) > 4:
         raise errors.err("unknown subcommand or wrong number of arguments for 'DEBUG'. Try SCRIPT HELP.")
+    if ctx.deny_blocking or (ctx.door is not None and ctx.door.pending()):
+        raise errors.err("SCRIPT DEBUG must be called outside a pipeline")
     if len(argv) == 4 and argv[3].lower() != b"lua":
         raise ReplyError(b"ERR No scripting engine found with name '" + argv[3] + b"' to enable debug")
     mode = argv[2].lower()
@@ -74,8 +76,6 @@ def script_debug(ctx: Session, argv: list[bytes]) -> Reply:
     if mode == b"no":
         ctx.debugging = None
         return OK
-    if ctx.deny_blocking or (ctx.door is not None and ctx.door.pending()):
-        raise errors.err("SCRIPT DEBUG must be called outside a pipeline")
     if ctx.door is None:
         raise errors.unsupported(
             f"SCRIPT DEBUG {mode.decode().upper()} without a socket; see emuredis.lab.debug"

@@ -101,7 +101,8 @@ class Debugger(Observer):
 
     def abort(self, why: str) -> ReplyError:
         """The error to raise from `stopped` in order to end the script."""
-        return ReplyError(f"ERR {why} script: on @user_script:{self.line}.")
+        assert self.run is not None
+        return ReplyError(f"ERR {why} script: on {self.run.script.chunk.decode()}:{self.line}.")
 
     def _inspect(self, what: bytes, name: bytes | None = None, size: int = 0) -> list[Any]:
         assert self.run is not None

@@ -20,3 +20,13 @@ def strict_endpoint() -> Endpoint:
 def test_scenario(strict_endpoint: Endpoint, name: str) -> None:
     (result,) = conformance.run(strict_endpoint, only=name, time_scale=3)
     assert result.problem is None
+
+
+def test_the_mode_was_on() -> None:
+    """Rows are found by a prefix, so "declared" would refuse them, and names script and line."""
+    emulator = emuredis.Emulator(clock=emuredis.ManualClock(), strict_keys="declared")
+    emuredis.Emulator.register("declared", emulator)
+    (result,) = conformance.run(
+        Endpoint("emuredis://declared", clock=emulator.clock), only="claim", time_scale=3
+    )
+    assert "script claim.lua (" in str(result.problem) and "HINCRBY touches" in str(result.problem)

@@ -11,6 +11,7 @@ import pytest
 from emuredis import Emulator, ReplyError
 from emuredis.server import Server
 from tests.support.live import Connection, LiveServer, Lost, binary
+from tests.support.resp import request
 
 from .ldb_sessions import SESSIONS, SUM, WRITES, Session, converse, recorded
 
@@ -75,6 +76,16 @@ def test_off_again(connect: Connect) -> None:
     assert connection.call("EVALSHA", "x", "0").value == b"NOSCRIPT No matching script."
     connection.call("SCRIPT", "DEBUG", "NO")
     assert connection.call("EVAL", SUM, "0").value == 3
+
+
+def test_not_in_a_pipeline(connect: Connect) -> None:
+    connection = connect()
+    debug = [[b"SCRIPT", b"DEBUG", *rest] for rest in ([b"NO"], [b"YES"], [b"foo"], [b"NO", b"foo"])]
+    connection.send_raw(b"".join(map(request, [[b"PING"], *debug])))
+    assert connection.receive().value == b"PONG"  # type: ignore[union-attr]
+    for _ in debug:
+        refusal = b"ERR SCRIPT DEBUG must be called outside a pipeline"
+        assert connection.receive().value == refusal  # type: ignore[union-attr]
 
 
 def test_transactions(connect: Connect) -> None:
