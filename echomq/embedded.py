@@ -1,8 +1,9 @@
 """The adapter for `emuredis://`: a `Connection` to an emulator inside this process.
 
 The only module of the package that imports the emulator. It asks of it: `Emulator.named(name)`,
-`Emulator(clock=…)`, `emulator.clock`, `emulator.client(protocol=2)`, `client.call(*args)`, `client.close()`,
-`client.on_push`, and from the client's session `closing` and the `on_close` hook.
+`Emulator(clock=…)`, `emulator.clock`, `emulator.name_script`, `emulator.client(protocol=2)`,
+`client.call(*args)`, `client.close()`, `client.on_push`, and from the client's session `closing` and the
+`on_close` hook.
 
 A connection that the server ends (CLIENT KILL) is revived before the next call that anybody makes to the
 same emulator through this module: booted and subscribed again, as a socket's would be, but without a
@@ -75,6 +76,7 @@ class EmbeddedConnection:
         self.protocol = 0
         self.counters = Counters()
         self._handlers: dict[str, MessageHandler] = {}
+        self._named: set[str] = set()  # scripts whose names the emulator knows, for its messages
         self._lock = threading.RLock()
         self._closed = False
         self._open()
@@ -138,6 +140,9 @@ class EmbeddedConnection:
 
     def eval(self, script: Script, keys: Sequence[str], args: Sequence[Arg]) -> Reply:
         """Run a script by its digest, loading it once when the server does not know it."""
+        if script.sha not in self._named:
+            self._named.add(script.sha)
+            self.emulator.name_script(f"{script.name}.lua", script.source)
         return evaluate(self.call, script, keys, args)
 
     def subscribe(self, channel: str, handler: MessageHandler) -> None:

@@ -1,4 +1,4 @@
-"""The command line: ``python -m emuredis serve`` and ``python -m emuredis commands``.
+"""The command line: ``python -m emuredis serve``, ``commands`` and ``debug``.
 
 Responsible for options, for the lines a person sees, and for the signals that end a server. Every parameter that
 an emulator can be made with is an option by the server's name, ``--requirepass secret``; what is listened on has
@@ -9,12 +9,14 @@ bound, 2 for a bad option.
 from __future__ import annotations
 
 import argparse
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from emuredis import Emulator, __version__, listing
+from emuredis import Emulator, ReplyError, __version__, listing
 from emuredis.engine.config import PARAMETERS
 from emuredis.server import Server
 
@@ -26,12 +28,19 @@ DEFAULT_PORT = 6379
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     parser = _parser()
-    options = parser.parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    args: list[str] = []
+    if given[:1] == ["debug"] and "--" in given:
+        at = given.index("--")
+        given, args = given[:at], given[at + 1 :]
+    options = parser.parse_args(given)
     if options.command is None:
         parser.print_help()
         return 2
     if options.command == "commands":
         return _commands(options.against)
+    if options.command == "debug":
+        return _debug(options, args)
     return _serve(parser, options)
 
 
@@ -60,6 +69,18 @@ def _parser() -> argparse.ArgumentParser:
                                     help=f"(default: {shown})" if shown else None)  # fmt: skip
     names = commands.add_parser("commands", help="list the commands, or compare them with a server's")
     names.add_argument("--against", metavar="URL", help="a real server, for example redis://127.0.0.1:6379")
+    debug = commands.add_parser(
+        "debug",
+        help="run a Lua script step by step",
+        description="Run a Lua script step by step, on an empty emulator or what --setup put there.",
+        usage="emuredis debug FILE [--keys KEY ...] [--setup COMMAND] [--function NAME] [--strict MODE] [-- ARG ...]",
+    )
+    debug.add_argument("file", metavar="FILE", type=Path)
+    debug.add_argument("--keys", nargs="*", default=[], metavar="KEY")
+    debug.add_argument("--setup", action="append", default=[], metavar="COMMAND",
+                       help='run first, for example "RPUSH queue 1 2"; may be given again')  # fmt: skip
+    debug.add_argument("--function", metavar="NAME", help="FILE is a library; call this function of it")
+    debug.add_argument("--strict", choices=("declared", "slot"), help="a strict mode for keys")
     return parser
 
 
@@ -81,6 +102,24 @@ def _commands(against: str | None) -> int:
         return 2
     print("\n".join(lines))
     return 0 if complete else 1
+
+
+def _debug(options: argparse.Namespace, args: list[str]) -> int:
+    """0; 1 if the script ended in an error, 2 if it could not be run."""
+    from emuredis.lab import console
+
+    emulator = Emulator()
+    client = emulator.client()
+    try:
+        source = options.file.read_bytes()
+        for line in options.setup:
+            client.call(*shlex.split(line))
+    except (OSError, ReplyError, TypeError, ValueError) as problem:
+        print(f"emuredis: {problem}", file=sys.stderr)
+        return 2
+    emulator.strict_keys = options.strict
+    reply = console.run(source, options.keys, args, input, print, emulator, options.function)
+    return 1 if isinstance(reply, ReplyError) else 0
 
 
 def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ neither a client library nor asyncio nor lupa; doors load those when they are op
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,15 +51,20 @@ class Emulator:
     ``clock``: a `SystemClock` (default) or a `ManualClock`; several emulators may share one.
     ``seed``: makes everything random (RANDOMKEY, SPOP, SRANDMEMBER ...) repeat; None draws one.
     ``config``: parameters by the server's names, as in ``{"notify-keyspace-events": "KEA"}``.
+    ``strict_keys``: "declared": a script may touch only its KEYS; "slot": keys in the cluster slot of its KEYS, too,
+    and no command, transaction or script has keys in several slots. Violations are error replies that name
+    key, script and line. None: as a server without a cluster. May be set at any time.
     Raises ValueError for a parameter the emulator does not have.
 
     Two emulators share nothing. Any number of clients, in any threads, may share one.
     """
 
     def __init__(self, clock: Clock | None = None, seed: int | None = None,
-                 config: dict[str, Any] | None = None) -> None:  # fmt: skip
+                 config: dict[str, Any] | None = None, strict_keys: str | None = None) -> None:  # fmt: skip
         self.engine = Engine(TABLE, clock if clock is not None else SystemClock(), seed, Config(config))
         survive(self.engine)
+        if strict_keys is not None:
+            self.strict_keys = strict_keys
 
     @classmethod
     def named(cls, name: str) -> Emulator:
@@ -81,6 +87,24 @@ class Emulator:
     @property
     def clock(self) -> Clock:
         return self.engine.clock
+
+    @property
+    def strict_keys(self) -> str | None:
+        """The strict mode: "declared", "slot" or None. Setting another raises ValueError."""
+        strict = self.engine.strict
+        return None if strict is None else str(strict.mode)
+
+    @strict_keys.setter
+    def strict_keys(self, mode: str | None) -> None:
+        if mode is not None or self.engine.strict is not None:
+            from emuredis.scripting.strict import set_strict
+
+            set_strict(self.engine, mode)
+
+    def name_script(self, name: str, source: str | bytes) -> None:
+        """Call the script of this exact text ``name`` in messages of strict modes, coverage and debugger."""
+        text = source.encode() if isinstance(source, str) else source
+        self.engine.script_names[hashlib.sha1(text, usedforsecurity=False).hexdigest().encode()] = name
 
     def client(self, db: int = 0, protocol: int = 3) -> Client:
         """A native in-process client, with a session of its own."""

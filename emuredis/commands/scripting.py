@@ -33,8 +33,6 @@ def _scripts(ctx: Session) -> Any:
          since="2.6.0", complexity=_COST)  # fmt: skip
 def eval_(ctx: Session, argv: list[bytes]) -> Reply:
     """Runs a Lua script in the server."""
-    if ctx.debugging:
-        raise _no_debugger()
     return (ctx.engine.scripting or _scripts(ctx)).eval(ctx, argv)
 
 
@@ -42,8 +40,6 @@ def eval_(ctx: Session, argv: list[bytes]) -> Reply:
          since="2.6.0", complexity=_COST)  # fmt: skip
 def evalsha(ctx: Session, argv: list[bytes]) -> Reply:
     """Runs a Lua script that the server knows by its SHA1 digest."""
-    if ctx.debugging:
-        raise _not_for_debugging(argv[1])
     return (ctx.engine.scripting or _scripts(ctx)).evalsha(ctx, argv)
 
 
@@ -51,8 +47,6 @@ def evalsha(ctx: Session, argv: list[bytes]) -> Reply:
          group="scripting", since="7.0.0", complexity=_COST)  # fmt: skip
 def eval_ro(ctx: Session, argv: list[bytes]) -> Reply:
     """Runs a Lua script that may only read."""
-    if ctx.debugging:
-        raise _no_debugger()
     return _scripts(ctx).eval(ctx, argv, read_only=True)
 
 
@@ -60,19 +54,7 @@ def eval_ro(ctx: Session, argv: list[bytes]) -> Reply:
          group="scripting", since="7.0.0", complexity=_COST)  # fmt: skip
 def evalsha_ro(ctx: Session, argv: list[bytes]) -> Reply:
     """Runs a known Lua script that may only read."""
-    if ctx.debugging:
-        raise _not_for_debugging(argv[1])
     return _scripts(ctx).evalsha(ctx, argv, read_only=True)
-
-
-def _no_debugger() -> ReplyError:
-    return errors.unsupported("EVAL after SCRIPT DEBUG: there is no debugger")
-
-
-def _not_for_debugging(sha: bytes) -> ReplyError:
-    if len(sha) != 40:
-        return ReplyError("NOSCRIPT No matching script.")
-    return errors.err("Please use EVAL instead of EVALSHA for debugging")
 
 
 container("SCRIPT", "Looks after the cached Lua scripts.", group="scripting", since="2.6.0")
@@ -84,14 +66,21 @@ def script_debug(ctx: Session, argv: list[bytes]) -> Reply:
     """Switches the debugger for this connection's scripts on or off."""
     if len(argv) > 4:
         raise errors.err("unknown subcommand or wrong number of arguments for 'DEBUG'. Try SCRIPT HELP.")
-    if ctx.deny_blocking:  # inside EXEC
+    if ctx.deny_blocking or (ctx.door is not None and ctx.door.pending()):
         raise errors.err("SCRIPT DEBUG must be called outside a pipeline")
     if len(argv) == 4 and argv[3].lower() != b"lua":
         raise ReplyError(b"ERR No scripting engine found with name '" + argv[3] + b"' to enable debug")
     mode = argv[2].lower()
     if mode not in (b"no", b"yes", b"sync"):
         raise errors.err("Use SCRIPT DEBUG YES/SYNC/NO")
-    ctx.debugging = mode != b"no"
+    if mode == b"no":
+        ctx.debugging = None
+        return OK
+    if ctx.door is None:
+        raise errors.unsupported(
+            f"SCRIPT DEBUG {mode.decode().upper()} without a socket; see emuredis.lab.debug"
+        )
+    ctx.debugging = mode.decode()
     return OK
 
 

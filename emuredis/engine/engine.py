@@ -35,6 +35,8 @@ __all__ = ["Engine"]
 
 NO_REPLY = Frames()
 
+#: Refusals that a client of a cluster has to understand: EXEC gives them as they are.
+_OF_CLUSTERS = frozenset(["CROSSSLOT", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"])
 _IN_MULTI = frozenset(["multi", "exec", "discard", "watch", "quit", "reset"])
 
 
@@ -59,6 +61,9 @@ class Engine:
         self.scripting: Any = None  # the Lua side, created by emuredis.scripting at the first use
         self.functions: Any = None  # the same of the libraries
         self.lua_random: Any = None  # what they draw their random numbers from
+        self.script_observers: list[Any] = []  # see emuredis.scripting.watch
+        self.script_names: dict[bytes, str] = {}  # SHA1 to a name for messages
+        self.strict: Any = None  # see emuredis.scripting.strict
         self.current_command: Any = None
         self.current_argv: list[bytes] = []
         self.current_session: Session | None = None
@@ -217,6 +222,8 @@ class Engine:
                 session.multi_failed = False
                 self.unwatch(session)
                 session.update_gate()
+                if error.code in _OF_CLUSTERS:
+                    raise
                 reason = error.message.removeprefix("ERR ")
                 raise ReplyError(f"EXECABORT Transaction discarded because of: {reason}") from None
             raise

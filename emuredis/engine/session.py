@@ -32,8 +32,8 @@ NO_NET = {"fd": -1, "in": 0, "out": 0}
 
 class Session:
     __slots__ = (
-        "__weakref__", "addr", "authenticated", "born_ns", "capa", "channels", "closing", "commands", "db",
-        "debugging", "deny_blocking", "engine", "gated", "id", "laddr", "last_command", "last_ns", "lib_name",
+        "__weakref__", "addr", "authenticated", "born_ns", "capa", "channels", "closing", "commands", "db", "debugging",
+        "deny_blocking", "door", "engine", "gated", "id", "laddr", "last_command", "last_ns", "lib_name",
         "lib_ver", "multi_failed", "name", "net", "no_evict", "no_touch", "on_close", "on_push", "on_reply", "patterns",
         "protocol", "queue", "reply_mode", "script", "shard_channels", "user", "waiter", "watch_broken", "watched",
     )  # fmt: skip
@@ -65,7 +65,8 @@ class Session:
         self.waiter: Waiter | None = None
         self.deny_blocking = False  # inside EXEC or a script: a blocking command answers as at its time-out
         self.script: Any = None  # the running script, when this session is a script's caller
-        self.debugging = False  # SCRIPT DEBUG: scripts shall run in the debugger
+        self.debugging: str | None = None  # SCRIPT DEBUG: None | yes | sync
+        self.door: Any = None  # what holds the connection, if a debugging session can be held over it
         self.reply_mode = "on"  # CLIENT REPLY: on | off | skip_next | skip
         self.no_evict = self.no_touch = False
         self.closing = False

@@ -31,6 +31,7 @@ from emuredis.replies import (
     PairMap,
     Pairs,
     Push,
+    Reply,
     Set,
     Status,
     Verbatim,
@@ -42,6 +43,7 @@ from emuredis.spec import DENYOOM, NOSCRIPT, WRITE, Command
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
+    from emuredis.scripting.watch import Watch
 
 __all__ = ["ERROR", "FATAL", "FLAT", "STATUS", "STRINGS", "TABLE", "TOKENS", "Bridge", "words"]
 
@@ -63,6 +65,8 @@ NO_COMMAND = b"ERR Unknown command called from script"
 NO_ARITY = b"ERR Wrong number of args calling command from script"
 NOT_FROM_SCRIPT = b"ERR This Valkey command is not allowed from script"
 OUT_OF_MEMORY = b"OOM command not allowed when used memory > 'maxmemory'."
+#: How the server words `NOT_FROM_SCRIPT` in its log and its debugger.
+_FORBIDDEN = b"ERR command '%s' is not allowed on script mode"
 NO_WRITE = b"ERR Write commands are not allowed from read-only scripts."
 
 _log = logging.getLogger("emuredis.script")
@@ -114,6 +118,7 @@ class Bridge:
         self.take: Any = None  # gives the arguments of a call with very many
         self.register: Callable[[bytes, Caller, bool], None] = _nothing
         self._callers: dict[bytes, tuple[Command, Caller, bool]] = {}
+        self.watch: Watch | None = None  # then every call comes through `dispatch`
 
     # -- the way in -----------------------------------------------------------------------------
 
@@ -122,8 +127,10 @@ class Bridge:
         try:
             argv = words(args)
             if argv is None:
+                if self.watch is not None:
+                    self.watch.event("error", [NOT_STRINGS[4:]])
                 return None, ERROR, NOT_STRINGS
-            return self._dispatch(argv)
+            return self.dispatch(argv)
         except BaseException as problem:
             return self.crashed(problem)
 
@@ -132,14 +139,19 @@ class Bridge:
         try:
             argv = words(self.take())
             if argv is None:
+                if self.watch is not None:
+                    self.watch.event("error", [NOT_STRINGS[4:]])
                 return None, ERROR, NOT_STRINGS
-            return self._dispatch(argv)
+            return self.dispatch(argv)
         except BaseException as problem:
             return self.crashed(problem)
 
-    def _dispatch(self, argv: list[bytes]) -> Any:
+    def dispatch(self, argv: list[bytes]) -> Any:
+        """A call whose arguments are in order."""
         if self.crash is not None:
             return self.crashed(self.crash)
+        if self.watch is not None:
+            return self._watched(self.watch, argv)
         try:
             cmd = self.engine.resolve(argv)
         except ReplyError as error:
@@ -153,11 +165,57 @@ class Bridge:
             return None, ERROR, _message(error)
         if cmd.container is None:
             self._remember(argv[0], cmd)
+        return self._converted(reply)
+
+    def _converted(self, reply: Reply) -> Any:
         table = _RESP3 if self.session.protocol == 3 else _RESP2
         value = table[reply.__class__](self, reply)
         if value.__class__ is Made:
             return None, TABLE, value.table
         return value
+
+    def _watched(self, watch: Watch, argv: list[bytes]) -> Any:
+        """A call while somebody watches. What an observer raises ends the script."""
+        cmd, told = None, None
+        reply: Any
+        try:
+            cmd = self.engine.resolve(argv)
+        except ReplyError as error:
+            reply, told = error, _refusal(error, argv[0])
+        watch.before(argv, cmd)
+        if cmd is not None:
+            told = self._permitted(cmd)
+            if told is not None:
+                reply = ReplyError(_FORBIDDEN % cmd.name.encode() if told is NOT_FROM_SCRIPT else told)
+            else:
+                try:
+                    reply = self.engine.call(self.session, cmd, argv)
+                except ReplyError as error:
+                    reply, told = error, _message(error)
+        watch.after(argv, reply, told)
+        if told is not None:
+            return None, ERROR, told
+        return self._converted(reply)
+
+    def at_line(self, line: int) -> Any:
+        """The script comes to a line: the message to end it with, or None."""
+        try:
+            if self.watch is not None:
+                self.watch.at_line(line)
+        except BaseException as problem:
+            return self.crashed(problem)[2]
+        return None
+
+    def called_at(self, line: int) -> None:
+        if self.watch is not None:
+            self.watch.called_at(line)
+
+    def event(self, name: bytes, *values: Any) -> Any:
+        """``redis.breakpoint`` and ``redis.debug``: whether a debugger listens."""
+        try:
+            return self.watch is not None and self.watch.event(name.decode(), list(values))
+        except BaseException as problem:
+            return self.crashed(problem)
 
     def _permitted(self, cmd: Command) -> bytes | None:
         """The error with which ``cmd`` is refused from this script, None if it may run."""
@@ -267,6 +325,9 @@ class Bridge:
         return {
             b"call": self.call,
             b"call_packed": self.call_packed,
+            b"at_line": self.at_line,
+            b"called_at": self.called_at,
+            b"event": self.event,
             b"acl_check_cmd": self.acl_check_cmd,
             b"sha1hex": _sha1hex,
             b"log": _write_log,

@@ -1,7 +1,7 @@
 -- Lua's own functions and libraries, as scripts see them: those that would look through a view, show a position that is
 -- ours or leave the sandbox are written anew, the others are the interpreter's.
 
-local getinfo, sethook, getmetatable_raw = debug.getinfo, debug.sethook, debug.getmetatable
+local getinfo, getmetatable_raw = debug.getinfo, debug.getmetatable
 local error, type, select, next, tostring, pcall, load = error, type, select, next, tostring, pcall, load
 local tonumber, rawget, rawset = tonumber, rawget, rawset
 local setmetatable, getmetatable = setmetatable, getmetatable
@@ -15,7 +15,7 @@ return function(kit)
   local bad_argument, expected, fail, where = kit.bad_argument, kit.expected, kit.fail, kit.where
   local is_native, whole, compile, enclosed = kit.is_native, kit.whole, kit.compile, kit.enclosed
   local refuse_foreign, drawn = kit.refuse_foreign, kit.host.drawn
-  local tick, EVERY, OURS, BYTECODE, READONLY = kit.tick, kit.every, kit.ours, kit.bytecode, kit.readonly
+  local arm, OURS, BYTECODE, READONLY = kit.arm, kit.ours, kit.bytecode, kit.readonly
 
   -- -- Lua's own functions, as scripts see them ------------------------------------------------------
 
@@ -309,7 +309,7 @@ return function(kit)
       bad_argument(1, "Lua function expected")
     end
     local thread = create(fn)
-    sethook(thread, tick, "", EVERY)
+    arm(thread)
     return thread
   end
 
@@ -330,7 +330,7 @@ return function(kit)
       bad_argument(1, "Lua function expected")
     end
     local thread = create(fn)
-    sethook(thread, tick, "", EVERY)
+    arm(thread)
     return function(...)
       return wrapped(resume(thread, ...))
     end

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["keep_frames"]
+__all__ = ["keep_frames", "lines_of"]
 
 MOVE, GETUPVAL, CALL, TAILCALL, CLOSURE = 0, 4, 28, 29, 36
 _HEADER = 12
@@ -24,13 +24,14 @@ _HEADER = 12
 class _Function:
     """One function prototype: its code, the place of the code, its inner functions."""
 
-    __slots__ = ("at", "code", "inner", "parent", "place")
+    __slots__ = ("at", "code", "inner", "lines", "parent", "place")
 
     def __init__(self, code: list[int], at: int, parent: _Function | None) -> None:
         self.code = code
         self.at = at
         self.parent = parent
         self.inner: list[_Function] = []
+        self.lines: tuple[int, ...] = ()  # of each instruction
         self.place = -1  # of the CLOSURE in the parent's code that makes this function
 
 
@@ -66,7 +67,7 @@ class _Reader:
         for _ in range(self.integer()):
             self.skip_constant()
         fn.inner = [self.function(fn) for _ in range(self.integer())]
-        self.skip_debug()
+        fn.lines = self.debug()
         return fn
 
     def skip_constant(self) -> None:
@@ -79,14 +80,17 @@ class _Reader:
         elif kind == 4:
             self.skip_string()
 
-    def skip_debug(self) -> None:
-        lines = self.integer()
-        self.at += self.int_size * lines
+    def debug(self) -> tuple[int, ...]:
+        """The line of each instruction; the names are skipped."""
+        count = self.integer()
+        lines = struct.unpack_from(f"{self.order}{count}{self.int.format[-1]}", self.chunk, self.at)
+        self.at += self.int_size * count
         for _ in range(self.integer()):
             self.skip_string()
             self.at += 2 * self.int_size
         for _ in range(self.integer()):
             self.skip_string()
+        return lines
 
 
 def keep_frames(chunk: bytes) -> bytes | None:
@@ -102,6 +106,20 @@ def keep_frames(chunk: bytes) -> bytes | None:
     if not _patch(main, patched, struct.Struct(reader.order + "I")):
         return None
     return bytes(patched)
+
+
+def lines_of(chunk: bytes) -> set[int]:
+    """The lines for which a chunk has code, its inner functions included.
+
+    The return that ends every function by itself does not count: behind an explicit one it is never reached.
+    """
+    lines: set[int] = set()
+    todo = [_Reader(chunk).function(None)]
+    while todo:
+        fn = todo.pop()
+        lines.update(fn.lines[:-1])
+        todo += fn.inner
+    return lines
 
 
 def _patch(fn: _Function, out: bytearray, word: struct.Struct) -> bool:

@@ -16,6 +16,7 @@ return function(kit)
   local scalars, arrays = {}, {}      -- name -> host function, for RESP2; spelled as scripts spelled it
   local by_value, by_array = scalars, arrays
   local nothing = {}
+  local observed, resp = false, 2
 
   local packed
   local function take()
@@ -47,7 +48,13 @@ return function(kit)
 
   local function call_other(raise, ...)
     local n = select("#", ...)
+    if observed then
+      host.called_at(kit.user_line())
+    end
     if n == 0 then
+      if observed then
+        kit.event("error", "Please specify at least one argument for this call")
+      end
       local err = { err = "ERR Please specify at least one argument for this call" }
       if raise then
         error(err, 0)
@@ -96,11 +103,18 @@ return function(kit)
   end
 
   local function set_resp(version)
-    if version == 3 then
+    resp = version
+    if version == 3 or observed then
       by_value, by_array = nothing, nothing
     else
       by_value, by_array = scalars, arrays
     end
+  end
+
+  -- While observed, every call goes the slow way, where the host tells its observers.
+  local function observe(on)
+    observed = on
+    set_resp(resp)
   end
 
   local function raise_table(message)
@@ -131,6 +145,9 @@ return function(kit)
     local text = c_string((...))
     if sub(text, 1, 1) == "-" then
       text = sub(text, 2)
+    end
+    if observed then
+      kit.event("error", "-" .. text)
     end
     local space = find(text, " ", 1, true)
     if not space then
@@ -220,10 +237,15 @@ return function(kit)
   end
 
   function server.breakpoint()
-    return false
+    return observed and kit.event("breakpoint") or false
   end
 
-  function server.debug() end
+  function server.debug(...)
+    if observed then
+      host.called_at(kit.user_line())
+      kit.event("debug", ...)
+    end
+  end
 
-  return { server = server, scalars = scalars, arrays = arrays, set_resp = set_resp, take = take }
+  return { server = server, observe = observe, scalars = scalars, arrays = arrays, set_resp = set_resp, take = take }
 end

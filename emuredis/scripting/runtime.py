@@ -15,17 +15,20 @@ from typing import TYPE_CHECKING, Any
 from emuredis import errors
 from emuredis.errors import ReplyError
 from emuredis.replies import BigNumber, Map, Reply, Set, Status, Verbatim
+from emuredis.scripting.blocks import marked
 from emuredis.scripting.bridge import ERROR, FLAT, STRINGS, Bridge
-from emuredis.scripting.bytecode import keep_frames
+from emuredis.scripting.bytecode import keep_frames, lines_of
 from emuredis.scripting.native import FUNCTIONS, Generator
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
+    from emuredis.scripting.watch import Watch
 
-__all__ = ["Runtime"]
+__all__ = ["USER_SCRIPT", "Runtime"]
 
 _OURS = b"=emuredis"
-_PARTS = ("replies", "calls", "builtins", "cjson", "bit", "struct", "cmsgpack")
+USER_SCRIPT = b"@user_script"  # the chunk name of a script
+_PARTS = ("replies", "calls", "builtins", "inspect", "cjson", "bit", "struct", "cmsgpack")
 _EVERY = 100_000  # instructions between two ticks; sandbox.lua has the same number
 _LOAD_MOST = 100_000_000  # instructions to load a library, which is to the server's half a second
 _ARGS_MOST = 7000  # Lua's C stack; more keys and arguments travel as tables
@@ -59,6 +62,11 @@ def _import_lupa() -> Any:
     return lua51
 
 
+def without_shebang(body: bytes) -> bytes:
+    """What Lua compiles: the first line, if it is a shebang, is left empty."""
+    return body[body.find(b"\n") :] if body.startswith(b"#!") and b"\n" in body else body
+
+
 def _refuse(*_: Any) -> Any:
     raise AttributeError("scripts have no access to the host")
 
@@ -90,6 +98,9 @@ class Runtime:
         parts = lua.table_from({name.encode(): _load(env, name)() for name in names})
         box = _load(env, "sandbox")(host, parts)
         self._compile, self._run, self._run_tables = box[b"compile"], box[b"run"], box[b"run_tables"]
+        self.lua_watch, self.lua_inspect, self._seen = box[b"watch"], box[b"inspect"], box[b"seen"]
+        self._dump = env[b"string"][b"dump"]
+        self._marked: dict[bytes, Any] = {}
         self._set_resp, self._take, self._more = box[b"set_resp"], box[b"take"], box[b"more"]
         self._load_library, self._registered = box[b"load"], box[b"taken"]
         scalars, arrays = box[b"scalars"], box[b"arrays"]
@@ -101,9 +112,39 @@ class Runtime:
         args = self._take()
         return args if args.__class__ is tuple else (args,)
 
+    # -- watching (see emuredis.scripting.watch) ----------------------------------------------------
+
+    def set_watch(self, watch: Watch | None) -> None:
+        """From now on ``watch`` is told of calls and lines; None: nobody."""
+        if watch is not self.bridge.watch:
+            self.bridge.watch = watch
+            self.lua_watch(watch is not None)
+
+    def watch_lines(self, sha: bytes, chunk: bytes, how: str | None) -> None:
+        """For the run to come: note the lines of ``chunk`` ("cover"), stop at each ("step") or neither."""
+        self.lua_watch(True, sha, chunk, None if how is None else how.encode())
+
+    def marked(self, sha: bytes, body: bytes) -> Any:
+        """The compiled script with marks at its blocks, see `emuredis.scripting.blocks`."""
+        fn = self._marked.get(sha)
+        if fn is None:
+            fn = self._marked[sha] = self.compile(marked(without_shebang(body))[0])
+        return fn
+
+    def code_lines(self, body: bytes) -> set[int]:
+        """The lines of a script for which there is code. Raises ReplyError if it does not compile."""
+        return lines_of(self._dump(self.compile(without_shebang(body))))
+
+    def lines_seen(self, sha: bytes) -> set[int]:
+        """The lines of this script that have run while watched, and minus the number of each mark passed."""
+        lines = self._seen(sha)
+        if lines is None:
+            return set()
+        return {int(line) for line in (lines if lines.__class__ is tuple else (lines,))}
+
     def compile(self, source: bytes) -> Any:
         """A Lua function for ``source``; ReplyError with the server's text if it does not compile."""
-        fn = self._compile(source, b"@user_script")
+        fn = self._compile(source, USER_SCRIPT)
         if fn.__class__ is tuple:
             raise ReplyError(b"ERR Error compiling script (new function): " + fn[1].partition(b"\0")[0])
         return fn

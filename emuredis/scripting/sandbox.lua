@@ -19,6 +19,7 @@ local host, parts = ...
 local getinfo, sethook, newproxy = debug.getinfo, debug.sethook, newproxy
 local error, type, select, next, tostring, pcall, xpcall = error, type, select, next, tostring, pcall, xpcall
 local loadstring, setfenv, setmetatable, unpack, rawget = loadstring, setfenv, setmetatable, unpack, rawget
+local running = coroutine.running
 local find, sub, floor, dump = string.find, string.sub, math.floor, string.dump
 
 local OURS = "=emuredis"      -- the chunk name of our own Lua
@@ -177,7 +178,28 @@ end
 
 local killed, kill_message = false, nil
 
-local function tick()
+-- Lines, while somebody watches: `watched` is the chunk whose lines count, `seen` notes them, `stepping` asks the host
+-- before each, `mask` is what the hook is for ("" when nobody watches).
+local watched, seen, stepping, mask = nil, nil, false, ""
+local thread_at_line, all_seen = nil, {}
+
+local function tick(event, line)
+  if event == "line" and not killed then
+    if getinfo(2, "S").source ~= watched then
+      return
+    end
+    seen[line] = true
+    if stepping then
+      thread_at_line = running()
+      local message = host.at_line(line)
+      if message then
+        killed, kill_message = true, message
+        sethook(tick, "l")
+        error({ err = message }, 0)
+      end
+    end
+    return
+  end
   if not killed then
     local told, message = pcall(host.tick)
     kill_message = told and message or not told and crashed(message)
@@ -192,7 +214,44 @@ local function tick()
 end
 
 local EVERY = 100000  -- instructions between two ticks
-sethook(tick, "", EVERY)
+
+-- Set the hook, for a new coroutine or for the thread that is running.
+local function arm(thread)
+  if thread then
+    sethook(thread, tick, mask, EVERY)
+  else
+    sethook(tick, mask, EVERY)
+  end
+end
+arm()
+
+-- The line of the script from which our code was called.
+local function user_line()
+  local level = 2
+  local info = getinfo(level, "Sl")
+  while info and (info.source == OURS or info.what == "C" or info.what == "tail") do
+    level = level + 1
+    info = getinfo(level, "Sl")
+  end
+  return info and info.currentline or 0
+end
+
+local kit_shown
+
+local function event(name, ...)
+  thread_at_line = running()
+  local shown = { ... }
+  for i = 1, select("#", ...) do
+    shown[i] = kit_shown((select(i, ...)))
+  end
+  local answer, kind, message = host.event(name, unpack(shown, 1, select("#", ...)))
+  if kind ~= nil then
+    killed, kill_message = true, message
+    sethook(tick, "l")
+    error({ err = message }, 0)
+  end
+  return answer
+end
 
 -- A freshly loaded chunk as a function of the sandbox.
 local function enclosed(fn, name)
@@ -240,7 +299,7 @@ local kit = {
   raise = raise, fail = fail, where = where, bad_argument = bad_argument, expected = expected, rawget = rawget,
   is_native = is_native, c_string = c_string, compile = compile, enclosed = enclosed, tick = tick, kill = kill,
   refuse_foreign = refuse_foreign,
-  every = EVERY, ours = OURS, bytecode = BYTECODE, readonly = READONLY,
+  env = env, arm = arm, user_line = user_line, event = event, ours = OURS, bytecode = BYTECODE, readonly = READONLY,
 }
 local replies, calls = parts.replies(kit), parts.calls(kit)
 local reply_table, failure, set_resp = replies.table, replies.failure, calls.set_resp
@@ -257,7 +316,7 @@ end
 local function settle(ok, value)
   local message
   if killed then
-    sethook(tick, "", EVERY)  -- first, or the next line would tick and kill anew
+    arm()  -- first, or the next line would tick and kill anew
     killed, message = false, kill_message
     set_resp(2)
   end
@@ -313,8 +372,53 @@ local function run_tables(fn, keys, args)
   return finished(xpcall(fn, error_handler))
 end
 
+local function mark(n)
+  seen[-n] = true
+end
+
+local inspector = parts.inspect(kit)
+kit_shown = inspector.shown
+
+-- Ask the inspector about the script that has stopped, see ``inspect.lua``. A list. `main`: as the server does, which
+-- looks at the main thread even if a coroutine has stopped.
+local function inspect(what, name, main)
+  if what == "eval" then
+    return inspector.eval(name)
+  elseif what == "coroutine" then
+    return { thread_at_line and 1 }
+  elseif main and thread_at_line and what == "locals" then
+    return {}  -- of coroutine.resume, which is a C function
+  end
+  return inspector[what](not main and thread_at_line or nil, name)
+end
+
+-- Begin or end watching; `how` is "cover", "step" or nil: only calls are watched.
+local function watch(on, sha, chunk, how)
+  calls.observe(on)
+  watched, stepping = chunk, how == "step"
+  mask = on and how and "l" or ""
+  if how then
+    all_seen[sha] = all_seen[sha] or {}
+    seen = all_seen[sha]
+    globals.__cov = mark
+  else
+    globals.__cov = nil
+  end
+  arm()
+end
+
+-- The lines of a script that were seen.
+local function lines_seen(sha)
+  local lines = {}
+  for line in next, all_seen[sha] or {} do
+    lines[#lines + 1] = line
+  end
+  return unpack(lines)
+end
+
 local box = { compile = compile, run = run, run_tables = run_tables, scalars = calls.scalars, arrays = calls.arrays,
-              set_resp = set_resp, take = calls.take, more = replies.more }
+              set_resp = set_resp, take = calls.take, more = replies.more,
+              watch = watch, seen = lines_seen, inspect = inspect }
 if host.has_libraries then
   kit.env, kit.server, kit.missing_global, kit.error_handler = env, calls.server, missing_global, error_handler
   kit.finished, kit.split, kit.settle = finished, split, settle

@@ -8,6 +8,7 @@ engine and which flags; one that does not runs in *compatibility mode*: only the
 from __future__ import annotations
 
 import hashlib
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from emuredis import errors
@@ -15,14 +16,15 @@ from emuredis.engine.memory import out_of_memory
 from emuredis.errors import ReplyError
 from emuredis.replies import Reply
 from emuredis.scalars import parse_int
-from emuredis.scripting.runtime import Runtime
+from emuredis.scripting.runtime import USER_SCRIPT, Runtime
 from emuredis.scripting.shebang import FLAGS, cut_shebang, words
+from emuredis.scripting.watch import Run, Watch, enrol, observers_of
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
     from emuredis.engine.session import Session
 
-__all__ = ["Script", "Scripts"]
+__all__ = ["Script", "Scripts", "read_shebang"]
 
 _KEPT = 500
 
@@ -31,6 +33,7 @@ class Script:
     """A compiled script. ``flags`` is None in compatibility mode; ``evictable``: it came by EVAL."""
 
     __slots__ = ("body", "evictable", "flags", "fn", "sha")
+    chunk = USER_SCRIPT
 
     def __init__(
         self, sha: bytes, body: bytes, fn: Any, flags: frozenset[bytes] | None, evictable: bool
@@ -46,8 +49,11 @@ class Scripts:
     """All scripts of one engine and the interpreter they run in."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self.engine = engine
         self._runtime = Runtime(engine)
+        self._watch: Watch | None = None
+        self.rewatch()
+        enrol(self)
         self._by_sha: dict[bytes, Script] = {}
         self._recent: dict[bytes, Script] = {}  # evictable ones by SHA1, the longest unused first
         self._by_body: dict[bytes, Script] = {}
@@ -61,6 +67,8 @@ class Scripts:
 
     def eval(self, ctx: Session, argv: list[bytes], read_only: bool = False) -> Reply:
         """EVAL: compile at the first sight, then run."""
+        if ctx.debugging is not None:
+            return importlib.import_module("emuredis.scripting.ldb").debug_eval(self, ctx, argv, read_only)
         numkeys = _numkeys(argv)
         script = self._by_body.get(argv[1])
         if script is None:
@@ -75,6 +83,8 @@ class Scripts:
             if len(sha) != 40:
                 raise _no_script()
             script = self._by_sha.get(sha.lower())
+        if ctx.debugging is not None:
+            raise errors.err("Please use EVAL instead of EVALSHA for debugging")
         numkeys = _numkeys(argv)
         if script is None:
             raise _no_script()
@@ -96,7 +106,27 @@ class Scripts:
             recent = self._recent
             del recent[script.sha]
             recent[script.sha] = script
+        if self._watch is not None:
+            return self._run_watched(self._watch, ctx, script, numkeys, argv[3:], read_only, short)
         return self._runtime.run(script.fn, numkeys, argv[3:], read_only, short, ctx)
+
+    def _run_watched(self, watch: Watch, ctx: Session, script: Script, numkeys: int, args: list[bytes],
+                     read_only: bool, short: bool) -> Reply:  # fmt: skip
+        runtime = self._runtime
+        run = Run(self.engine, runtime, script, args[:numkeys], args[numkeys:], read_only, ctx)
+        fn = runtime.marked(script.sha, script.body) if watch.marked else script.fn
+        return watch.run(run, lambda: runtime.run(fn, numkeys, args, read_only, short, ctx))
+
+    def rewatch(self) -> None:
+        """The observers changed."""
+        observers = observers_of(self.engine)
+        self._watch = Watch(observers) if observers else None
+        self._runtime.set_watch(self._watch)
+
+    @property
+    def runtime(self) -> Runtime:
+        """The interpreter; SCRIPT FLUSH makes another."""
+        return self._runtime
 
     # -- the cache ------------------------------------------------------------------------------
 
@@ -136,10 +166,11 @@ class Scripts:
         self._by_sha.clear()
         self._recent.clear()
         self._by_body.clear()
-        self._runtime = Runtime(self._engine)
+        self._runtime = Runtime(self.engine)
+        self.rewatch()
 
     def _add(self, body: bytes, evictable: bool) -> Script:
-        flags, shebang = _shebang(body)
+        flags, shebang = read_shebang(body)
         fn = self._runtime.compile(body[shebang:])
         sha = _sha1(body)
         if evictable and len(self._recent) >= _KEPT:
@@ -171,7 +202,7 @@ def _numkeys(argv: list[bytes]) -> int:
     return numkeys
 
 
-def _shebang(body: bytes) -> tuple[frozenset[bytes] | None, int]:
+def read_shebang(body: bytes) -> tuple[frozenset[bytes] | None, int]:
     """The flags a shebang line names and its length; (None, 0) without one. Raises ReplyError."""
     end = cut_shebang(body)
     if end is None:

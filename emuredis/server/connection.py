@@ -18,11 +18,13 @@ The rules of order:
 
 from __future__ import annotations
 
+import select
 import socket
 import sys
 import threading
 import traceback
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from emuredis.errors import ReplyError
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from emuredis.engine.session import Session
     from emuredis.server.server import Server
 
-__all__ = ["Connection"]
+__all__ = ["Channel", "Connection", "Job"]
 
 READ_SIZE = 64 * 1024
 #: What may wait for a slow reader, in bytes. The server's own limit for subscribers; for others it has none.
@@ -43,13 +45,52 @@ OUTPUT_LIMIT_SUBSCRIBER = 32 * 1024 * 1024
 #: The longest unfinished request, and what a blocked client may send ahead (client-query-buffer-limit).
 QUERY_LIMIT = 1 << 30
 #: Commands of a browser that was led here (cross-protocol scripting): cut off without an answer.
+#: How often a conversation looks whether the server is being stopped, in seconds.
+STOP_CHECK = 0.1
 _FORBIDDEN = (b"post", b"host:")
+
+
+class Channel:
+    """A client's socket that somebody waits on, with no loop in between; see `emuredis.scripting.ldb`.
+
+    The client counts as gone when the server is being stopped.
+    """
+
+    def __init__(self, server: Server, sock: socket.socket) -> None:
+        self._server = server
+        self._sock = sock
+
+    def send(self, data: bytes) -> None:
+        try:
+            while data and self._ready(to_write=True):
+                data = data[self._sock.send(data) :]
+        except OSError:
+            return
+
+    def receive(self) -> bytes:
+        try:
+            return self._sock.recv(READ_SIZE) if self._ready(to_write=False) else b""
+        except OSError:
+            return b""
+
+    def _ready(self, to_write: bool) -> bool:
+        socks = [self._sock]
+        while not self._server.stopping:
+            readable, writable, _ = select.select(
+                [] if to_write else socks, socks if to_write else [], [], STOP_CHECK
+            )
+            if readable or writable:
+                return True
+        return False
+
+
+Job = Callable[[Channel], Reply]
 
 
 class Connection:
     __slots__ = (
-        "_ahead", "_config", "_engine", "_executing", "_later", "_net", "_out", "_parked", "_parser", "_pending",
-        "_queued", "_server", "_unread", "_unsent", "dead", "ending", "session", "sock",
+        "_ahead", "_config", "_engine", "_executing", "_job", "_later", "_net", "_out", "_parked", "_parser",
+        "_pending", "_queued", "_server", "_unread", "_unsent", "dead", "ending", "session", "sock",
     )  # fmt: skip
 
     def __init__(self, server: Server, sock: socket.socket, session: Session, parser: Parser) -> None:
@@ -72,6 +113,8 @@ class Connection:
         self._ahead = 0  # size of `_unread`
         # What CLIENT LIST tells of the socket.
         self._net = session.net = {"fd": sock.fileno(), "in": 0, "out": 0}
+        self._job: Job | None = None  # what goes on with the socket when this connection ends
+        session.door = self
         session.on_reply = self._on_reply
         session.on_push = self._on_push
         session.on_close = self._on_close
@@ -98,6 +141,8 @@ class Connection:
             self._take(data)
             if self._out:
                 self.flush()
+            if self._job is not None:
+                self.drop()
 
     def resume(self) -> None:
         """The blocked command has its reply: go on with what the client sent meanwhile."""
@@ -200,6 +245,21 @@ class Connection:
         self._out.append(data)
         self._server.touched(self, served and self._parked)
 
+    # -- debugging sessions (see emuredis.scripting.ldb) ---------------------------------------------
+
+    def pending(self) -> bool:
+        """Whether replies to the client wait to be sent."""
+        return bool(self._out or self._unsent)
+
+    def channel(self) -> Channel:
+        """The socket, for a conversation while a command runs."""
+        self.flush()
+        return Channel(self._server, self.sock)
+
+    def detach(self, job: Job) -> None:
+        """When the command has ended give the socket to ``job``, which runs in a thread of its own."""
+        self._job = job
+
     # -- output ---------------------------------------------------------------------------------
 
     def flush(self) -> None:
@@ -267,7 +327,10 @@ class Connection:
         self._unread.clear()
         self._pending = []
         self._server.forget(self)
-        self.sock.close()
+        if self._job is not None:
+            self._server.lend(self.sock, self.session.protocol, self._job)
+        else:
+            self.sock.close()
         with self._engine.lock:
             self._engine.disconnect(self.session)
 

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 from emuredis.clock import monotonic
 from emuredis.errors import EmulatorError
 from emuredis.protocol.decode import Parser
-from emuredis.server.connection import Connection
+from emuredis.protocol.encode import encode
+from emuredis.server.connection import Channel, Connection, Job
 
 if TYPE_CHECKING:
     from emuredis.emulator import Emulator
@@ -72,6 +73,7 @@ class Server:
         self._ident = 0
         self._stopping = False
         self._closed = False
+        self._lent: list[threading.Thread] = []  # conversations that go on with a socket
         self._idle_check_ns = 0
         self._accept_again = 0.0
 
@@ -146,6 +148,8 @@ class Server:
         self._wake()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
+        for thread in self._lent:
+            thread.join()
         if not self._ident:
             self._close()  # it never ran
 
@@ -284,6 +288,22 @@ class Server:
 
     def want_write(self, connection: Connection, wanted: bool) -> None:
         self._selector.modify(connection.sock, READ | WRITE if wanted else READ, connection)
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping
+
+    def lend(self, sock: socket.socket, protocol: int, job: Job) -> None:
+        """Let ``job`` converse over a socket that is no connection's any more, answer, and close it."""
+
+        def converse() -> None:
+            channel = Channel(self, sock)
+            channel.send(encode(job(channel), protocol))
+            sock.close()
+
+        thread = threading.Thread(target=converse, name="emuredis-debugged", daemon=True)
+        self._lent = [*(old for old in self._lent if old.is_alive()), thread]
+        thread.start()
 
     def forget(self, connection: Connection) -> None:
         del self._connections[connection]

@@ -10,7 +10,7 @@ import pytest
 from .source import ROOT, Module, imports, modules
 
 # From the ground up: a module may import its own layer and those named after it.
-WORDS = ("replies", "errors", "clock", "scalars", "patterns", "spec", "keys")
+WORDS = ("replies", "errors", "clock", "scalars", "patterns", "spec", "keys", "slots")
 LAYERS: dict[str, tuple[str, ...]] = {
     "words": (),
     "values": ("words",),
@@ -22,6 +22,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "doors": ("scripting", "commands", "engine", "keyspace", "values", "protocol", "words"),
     "lab": ("doors", "scripting", "commands", "engine", "keyspace", "values", "protocol", "words"),
 }
+# Doors that open the lab.
+TOP = ("cli", "__main__", "pytest_plugin")
 # Who alone may import what is not ours.
 ALONE = {
     "lupa": ("emuredis.scripting",),
@@ -45,6 +47,8 @@ def layer(name: str) -> str:
     part = name.split(".")[1] if "." in name else ""
     if part in WORDS:
         return "words"
+    if part in TOP:
+        return "lab"
     return part if part in LAYERS else "doors"
 
 

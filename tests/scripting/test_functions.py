@@ -273,15 +273,3 @@ def test_the_native_client_gets_maps(protocol: int) -> None:
         if protocol == 3
         else [b"running_script", None, b"engines", flat]
     )
-
-
-def test_scripts_are_refused_while_there_should_be_a_debugger() -> None:
-    emulator = Emulator()
-    client = emulator.client()
-    assert client.call("SCRIPT", "DEBUG", "YES") == b"OK"
-    for name in ("EVAL", "EVAL_RO"):
-        with pytest.raises(Exception, match="emuredis does not support EVAL after SCRIPT DEBUG"):
-            client.call(name, "return 1", 0)
-    assert evaluate(emulator, "return 1") == b":1\r\n"
-    client.call("SCRIPT", "DEBUG", "NO")
-    assert client.call("EVAL", "return 1", 0) == 1
