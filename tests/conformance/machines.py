@@ -63,9 +63,10 @@ WHOLE = (
     b"for _, one in ipairs(page[2]) do if not seen[one] then seen[one] = true out[#out + 1] = one end end "
     b"until at == '0' table.sort(out) return out"
 )
+# Not fewer integers than words in a compact set: then the order of a hash table would decide what is stored.
 SIZES = {
     b"hash-max-listpack-entries": [b"0", b"4", b"8"], b"hash-max-listpack-value": [b"0", b"4", b"8"],
-    b"set-max-intset-entries": [b"0", b"4", b"8"], b"set-max-listpack-entries": [b"0", b"4", b"8"],
+    b"set-max-intset-entries": [b"8", b"16"], b"set-max-listpack-entries": [b"0", b"4", b"8"],
     b"set-max-listpack-value": [b"0", b"4", b"8"], b"zset-max-listpack-entries": [b"0", b"4", b"8"],
     b"zset-max-listpack-value": [b"0", b"4", b"8"], b"list-max-listpack-size": [b"1", b"3", b"8", b"-1", b"-5"],
     b"stream-node-max-entries": [b"1", b"3", b"10"], b"stream-node-max-bytes": [b"50", b"200", b"0"],

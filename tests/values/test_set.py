@@ -174,7 +174,9 @@ def test_what_is_stored_has_the_servers_encoding(live: Connection, seed: int) ->
             ):
                 value._check()
                 assert live.call(word, "r", *"abcd"[: len(sets)]).value == len(value)
-                if value:
+                # Of a hash table the server takes integers and words in an order of its own, which may decide.
+                mixed = any(member[:1] == b"w" for member in value) and len(value) > limits.set_intset
+                if value and not (mixed and any(one.encoding() == b"hashtable" for one in sets)):
                     assert live.call("OBJECT", "ENCODING", "r").value == value.encoding()
                 assert sorted(frame.value for frame in live.call("SMEMBERS", "r").value) == sorted(value)
     finally:
