@@ -302,7 +302,8 @@ class Sequence:
             argv = self._argv(command, sessions.get(client))
         if _by_text(argv) and (client in self.multi or not self._one_score(sessions.get(client), argv)):
             command, argv = BY_NAME["zcard"], [b"ZCARD", argv[-1]]
-        variant = self.variant(command, argv, sessions.get(client))
+        # How a value is stored when a transaction runs is not known yet.
+        variant = self.variant(command, argv, None if client in self.multi else sessions.get(client))
         if kind > 92 and not command.flags & NOSCRIPT:
             if kind < 95:
                 variant, argv = self._script(argv, variant, sessions.get(client))
@@ -362,7 +363,7 @@ class Sequence:
                 if _by_text(more):
                     continue
                 words += [b"%d" % len(more), *more]
-                variants.append(self.variant(command, more, session))
+                variants.append(self.variant(command, more, None))
         loose = {variant.name for variant in variants} - {"exact"}
         return (EXACT if not loose else UNORDERED if loose == {"unordered"} else KIND), [
             b"EVAL",
