@@ -286,7 +286,7 @@ class Sequence:
             return
         if kind < 6:
             command, argv = self._bulk()
-        elif kind == 6 and client not in self.multi:
+        elif kind == 6 and client not in self.multi and self.machine.name != "pubsub":
             self._expire(client)
             return
         else:
