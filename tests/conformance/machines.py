@@ -148,9 +148,14 @@ def harmless(argv: list[bytes]) -> list[bytes]:
         number = parse_int(argv[2])
         if number is not None and (number < -1000 or 100_000 < number < 1 << 30):
             argv[2] = b"-3" if number < 0 else b"3"
-    elif name in (b"SORT", b"SORT_RO") and {b"BY", b"LIMIT"} <= set(argv):
-        place = argv.index(b"LIMIT")  # of elements that tie, or of a set not sorted at all
-        del argv[place : place + 3]
+    elif (
+        name in (b"SORT", b"SORT_RO") and b"BY" in argv
+    ):  # the order of elements that tie, of a set not sorted at all
+        while b"ALPHA" in argv:
+            argv.remove(b"ALPHA")
+        if b"LIMIT" in argv:
+            place = argv.index(b"LIMIT")
+            del argv[place : place + 3]
     elif name == b"APPEND" and argv[-1] == b"":
         argv[-1] = b"x"  # the encoding of an empty string is the one thing emuredis does not remember
     elif name == b"HSETEX" and argv[1:] and argv[1] in (b"FNX", b"FXX", b"KEEPTTL", b"FIELDS"):
