@@ -49,6 +49,11 @@ def err(text: str) -> ReplyError:
     return ReplyError("ERR " + text)
 
 
+def shown(word: bytes, limit: int | None = None) -> str:
+    """A client's word as errors quote it: up to a zero byte, at most ``limit`` bytes of it."""
+    return word.partition(b"\0")[0][:limit].decode("utf-8", "surrogateescape")
+
+
 def syntax() -> ReplyError:
     return ReplyError("ERR syntax error")
 

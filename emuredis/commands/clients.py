@@ -344,13 +344,13 @@ _FLAG_LETTERS = frozenset(b"bcdeirtuxABEIMNOPRSTU")
 def _read_type(ctx: Session, option: str, text: bytes) -> Any:
     kind = _TYPES.get(text.lower())
     if kind is None:
-        raise ReplyError(f"ERR Unknown client type '{text.decode('utf-8', 'surrogateescape')}'")
+        raise ReplyError(f"ERR Unknown client type '{errors.shown(text)}'")
     return kind
 
 
 def _read_user(ctx: Session, option: str, text: bytes) -> Any:
     if text != b"default":
-        raise ReplyError(f"ERR No such user '{text.decode('utf-8', 'surrogateescape')}'")
+        raise ReplyError(f"ERR No such user '{errors.shown(text)}'")
     return text
 
 

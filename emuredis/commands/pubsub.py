@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from emuredis import errors
 from emuredis.commands.help_texts import PUBSUB
 from emuredis.errors import ReplyError
 from emuredis.patterns import match
@@ -103,6 +104,7 @@ def publish(ctx: Session, argv: list[bytes]) -> Reply:
          since="7.0.0", complexity="O(N), N subscribers of the shard channel")  # fmt: skip
 def spublish(ctx: Session, argv: list[bytes]) -> Reply:
     """Sends a message to a shard channel; how many receive it."""
+    ctx.engine.publish_events()
     return ctx.engine.pubsub.publish_shard(argv[1], argv[2])
 
 
@@ -153,7 +155,7 @@ def pubsub_help(ctx: Session, argv: list[bytes]) -> Reply:
 
 def _listed(channels: Iterable[bytes], argv: list[bytes]) -> Reply:
     if len(argv) > 3:
-        shown = argv[1][:128].decode("utf-8", "surrogateescape")
+        shown = errors.shown(argv[1], 128)
         raise ReplyError(
             f"ERR unknown subcommand or wrong number of arguments for '{shown}'. Try PUBSUB HELP."
         )

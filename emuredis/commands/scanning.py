@@ -75,8 +75,7 @@ def parse_scan_options(argv: list[bytes], start: int, name: bytes) -> ScanOption
         elif word == b"type" and name == b"scan" and not last:
             options.type = argv[at + 1].lower()
             if options.type not in _KNOWN_TYPES:
-                shown = argv[at + 1].partition(b"\0")[0].decode("utf-8", "surrogateescape")
-                raise ReplyError(f"ERR unknown type name '{shown}'")
+                raise ReplyError(f"ERR unknown type name '{errors.shown(argv[at + 1])}'")
         elif word in _NAMES_ONLY:
             if name != _NAMES_ONLY[word]:
                 only = (

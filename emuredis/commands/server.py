@@ -101,7 +101,8 @@ def _known(names: list[str]) -> dict[str, Parameter]:
         if parameter is None:
             if lower in UNSUPPORTED:
                 raise errors.unsupported(f"CONFIG SET {lower}")
-            raise ReplyError(f"ERR Unknown option or number of arguments for CONFIG SET - '{name}'")
+            shown = name.partition("\0")[0]
+            raise ReplyError(f"ERR Unknown option or number of arguments for CONFIG SET - '{shown}'")
         if parameter.kind not in (FREE, FIXED):
             kind = "protected" if parameter.kind == PROTECTED else "immutable"
             raise _refused(name, f"can't set {kind} config")
@@ -167,7 +168,7 @@ def debug(ctx: Session, argv: list[bytes]) -> Reply:
         return OK
     if word == b"HELP" and len(argv) == 2:
         return [Status(line) for line in DEBUG]
-    shown = argv[1][:128].decode("utf-8", "surrogateescape")
+    shown = errors.shown(argv[1], 128)
     if word in _DEBUG and word != b"SLEEP":
         raise errors.unsupported(f"DEBUG {shown}")
     raise ReplyError(f"ERR unknown subcommand or wrong number of arguments for '{shown}'. Try DEBUG HELP.")

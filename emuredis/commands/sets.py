@@ -211,16 +211,15 @@ def _difference(ctx: Session, keys: list[bytes]) -> list[bytes]:
     return Set.difference(first, [value for value in others if value is not None])
 
 
-def _store(ctx: Session, key: bytes, members: Collection[bytes], event: bytes) -> int:
-    """Replace what ``key`` holds by these members, or delete it when there are none."""
+def _store(ctx: Session, key: bytes, value: Set, event: bytes) -> int:
+    """Replace what ``key`` holds by this set, or delete it when the set is empty."""
     db = ctx.db
-    if members:
-        make = Set.from_common if event == b"sinterstore" else Set.from_members
-        db.put(key, make(members, ctx.engine.limits))
+    if value:
+        db.put(key, value)
         db.touch(key, SET, event)
     elif db.remove(key):
         db.touch(key, GENERIC, b"del")
-    return len(members)
+    return len(value)
 
 
 @command("SINTER key...", "readonly", keys="RO access @1..-1", group="set", since="1.0.0",
@@ -235,7 +234,8 @@ def sinter(ctx: Session, argv: list[bytes]) -> Reply:
          since="1.0.0", complexity="O(N*M) with N the size of the smallest set and M the number of sets")  # fmt: skip
 def sinterstore(ctx: Session, argv: list[bytes]) -> Reply:
     """Stores the members that all of several sets have."""
-    return _store(ctx, argv[1], _intersection(ctx, argv[2:]), b"sinterstore")
+    members = _intersection(ctx, argv[2:])
+    return _store(ctx, argv[1], Set.from_common(members, ctx.engine.limits), b"sinterstore")
 
 
 @command("SINTERCARD numkeys:integer key... [LIMIT limit:integer]", "readonly movablekeys", keys="RO access @1#",
@@ -270,7 +270,8 @@ def sunion(ctx: Session, argv: list[bytes]) -> Reply:
          since="1.0.0", complexity="O(N) in the number of members of all sets")  # fmt: skip
 def sunionstore(ctx: Session, argv: list[bytes]) -> Reply:
     """Stores the members that any of several sets has."""
-    return _store(ctx, argv[1], _union(ctx, argv[2:]), b"sunionstore")
+    members = _union(ctx, argv[2:])
+    return _store(ctx, argv[1], Set.from_members(members, ctx.engine.limits), b"sunionstore")
 
 
 @command("SDIFF key...", "readonly", keys="RO access @1..-1", group="set", since="1.0.0",
@@ -284,4 +285,9 @@ def sdiff(ctx: Session, argv: list[bytes]) -> Reply:
          since="1.0.0", complexity="O(N) in the number of members of all sets")  # fmt: skip
 def sdiffstore(ctx: Session, argv: list[bytes]) -> Reply:
     """Stores the members of the first set that no other set has."""
-    return _store(ctx, argv[1], _difference(ctx, argv[2:]), b"sdiffstore")
+    first, *others = _sets(ctx, argv[2:])
+    limits = ctx.engine.limits
+    left = Set(limits)
+    if first is not None:
+        left = Set.from_difference(first, [value for value in others if value is not None], limits)
+    return _store(ctx, argv[1], left, b"sdiffstore")

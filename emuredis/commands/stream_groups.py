@@ -26,11 +26,10 @@ from emuredis.commands.stream_ids import (
     parse_id,
     parse_loose_id,
     render,
-    shown,
     special,
 )
 from emuredis.commands.streams import ReadOptions
-from emuredis.errors import ReplyError
+from emuredis.errors import ReplyError, shown
 from emuredis.keyspace.notify import STREAM
 from emuredis.replies import NULL_ARRAY, OK, PairMap, Reply, Status
 from emuredis.scalars import LLONG_MAX, parse_int
@@ -53,7 +52,7 @@ container("XGROUP", "Commands that manage consumer groups.", group="stream", sin
 
 
 def _wrong_call(argv: list[bytes]) -> ReplyError:
-    name = argv[1][:128].decode("utf-8", "surrogateescape")
+    name = errors.shown(argv[1], 128)
     return ReplyError(
         f"ERR unknown subcommand or wrong number of arguments for '{name}'. Try {argv[0].upper().decode()} HELP."
     )

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from emuredis.errors import ReplyError, wrong_type
+from emuredis.errors import ReplyError, shown, wrong_type
 from emuredis.replies import Reply
 from emuredis.scalars import parse_unsigned
 from emuredis.values.stream import LAST_ID, SEQ_MAX, Entry, Group, Stream
 
 __all__ = ["find_group", "format_id", "interval", "interval_start", "invalid_id", "no_group", "parse_id",
-           "parse_loose_id", "render", "render_all", "shown", "special"]  # fmt: skip
+           "parse_loose_id", "render", "render_all", "special"]  # fmt: skip
 
 _MOST = 127  # bytes of an id
 
@@ -87,11 +87,6 @@ def interval_end(text: bytes) -> int:
 
 
 # -- groups ------------------------------------------------------------------------------------
-
-
-def shown(name: bytes) -> str:
-    """A name as it stands in an error."""
-    return name.partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
 
 def no_group(key: bytes, group: bytes, where: str = "") -> ReplyError:

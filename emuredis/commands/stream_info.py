@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from emuredis import errors
 from emuredis.commands.args import integer
 from emuredis.commands.help_texts import XINFO
-from emuredis.commands.stream_ids import format_id, render, render_all, shown
-from emuredis.errors import ReplyError
+from emuredis.commands.stream_ids import format_id, render, render_all
+from emuredis.errors import ReplyError, shown
 from emuredis.replies import Map, Reply, Status
 from emuredis.spec import command, container
 from emuredis.values.stream import LAST_ID, SEQ_MAX, UNKNOWN, Consumer, Group, Stream

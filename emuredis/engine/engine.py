@@ -180,9 +180,8 @@ class Engine:
         if cmd.subs is not None and len(argv) > 1:
             sub = cmd.subs.get(argv[1]) or cmd.subs.get(argv[1].lower())
             if sub is None:
-                shown = argv[1][:128].decode("utf-8", "surrogateescape")
-                upper = cmd.name.upper()
-                raise ReplyError(f"ERR unknown subcommand '{shown}'. Try {upper} HELP.")
+                word, upper = errors.shown(argv[1], 128), cmd.name.upper()
+                raise ReplyError(f"ERR unknown subcommand '{word}'. Try {upper} HELP.")
             cmd = sub
         if not cmd.min <= len(argv) <= cmd.max:
             raise errors.wrong_arity(cmd.name)
@@ -325,10 +324,9 @@ class Engine:
 
 
 def _unknown_command(argv: list[bytes]) -> str:
-    shown = argv[0][:128].decode("utf-8", "surrogateescape")
     args = ""
     for arg in argv[1:]:
         if len(args) >= 128:
             break
-        args += "'" + arg[: 128 - len(args)].decode("utf-8", "surrogateescape") + "' "
-    return f"ERR unknown command '{shown}', with args beginning with: {args}"
+        args += "'" + errors.shown(arg, 128 - len(args)) + "' "
+    return f"ERR unknown command '{errors.shown(argv[0], 128)}', with args beginning with: {args}"

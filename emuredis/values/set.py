@@ -67,6 +67,21 @@ class Set:
         made._kind = _NAMES.index(encoding)
         return made
 
+    @classmethod
+    def from_difference(cls, first: Set, others: Sequence[Set], limits: Limits = DEFAULT) -> Set:
+        """What `difference` gives, in the encoding that storing it gives.
+
+        When ``first`` is large the server takes members away from a copy of it, which keeps its encoding.
+        """
+        members = cls.difference(first, others)
+        if len(first) * (1 + len(others)) // 2 <= len(first) + sum(map(len, others)):
+            return cls.from_members(members, limits)
+        made, kept = cls.from_members(first, limits), set(members)
+        for member in first:
+            if member not in kept:
+                made.discard(member)
+        return made
+
     def __len__(self) -> int:
         return len(self.members)
 

@@ -44,6 +44,7 @@ TIMES = {
     "hexpiretime": Variant("instant", 100), "hpexpiretime": Variant("instant", 100_000), "hgetall": PAIRS,
     "object|encoding": EXACT, "xadd": EXACT, "xtrim": EXACT, "xclaim": EXACT, "xautoclaim": EXACT,
 }  # fmt: skip
+IDLE = Variant("near", 100_000)
 COMPACT = (None, b"listpack", b"intset")
 KINDS = {"string": bytes, "hash": Hash, "list": List, "set": Set, "sorted-set": ZSet, "stream": Stream}
 CALL = b"return redis.call(unpack(ARGV))"
@@ -53,9 +54,19 @@ SEVERAL = (
     b"local at, out = 1, {} while at <= #ARGV do local n = tonumber(ARGV[at]) "
     b"out[#out + 1] = redis.pcall(unpack(ARGV, at + 1, at + n)) at = at + n + 1 end return out"
 )
+# Follows a cursor to its end; what comes is put into an order, and said once.
+WHOLE = (
+    b"local at, seen, out = '0', {}, {} local head = {unpack(ARGV, 1, tonumber(KEYS[1]))} "
+    b"local rest = {unpack(ARGV, tonumber(KEYS[1]) + 1)} repeat local words = {unpack(head)} "
+    b"words[#words + 1] = at for _, word in ipairs(rest) do words[#words + 1] = word end "
+    b"local page = redis.call(unpack(words)) at = page[1] "
+    b"for _, one in ipairs(page[2]) do if not seen[one] then seen[one] = true out[#out + 1] = one end end "
+    b"until at == '0' table.sort(out) return out"
+)
+# Not fewer integers than words in a compact set: then the order of a hash table would decide what is stored.
 SIZES = {
     b"hash-max-listpack-entries": [b"0", b"4", b"8"], b"hash-max-listpack-value": [b"0", b"4", b"8"],
-    b"set-max-intset-entries": [b"0", b"4", b"8"], b"set-max-listpack-entries": [b"0", b"4", b"8"],
+    b"set-max-intset-entries": [b"8", b"16"], b"set-max-listpack-entries": [b"0", b"4", b"8"],
     b"set-max-listpack-value": [b"0", b"4", b"8"], b"zset-max-listpack-entries": [b"0", b"4", b"8"],
     b"zset-max-listpack-value": [b"0", b"4", b"8"], b"list-max-listpack-size": [b"1", b"3", b"8", b"-1", b"-5"],
     b"stream-node-max-entries": [b"1", b"3", b"10"], b"stream-node-max-bytes": [b"50", b"200", b"0"],
@@ -79,6 +90,8 @@ def _of(*groups: str) -> list[Command]:
 _BLOCKING = [c for c in DRAWN if c.flags & BLOCKING]
 _FEEDING = "lpush rpush linsert zadd xadd xgroup|create xgroup|destroy lpop rpop zpopmin zrem del rename move copy " \
     "lmove lmpop zmpop set swapdb sort zunionstore zrangestore flushdb"  # fmt: skip
+_PUBSUB = [c for c in TABLE.everything() if c.group == "pubsub" and c.subs is None
+           and not c.name.endswith("channels")]  # fmt: skip
 MACHINES = [
     Machine("string", _of("string")),
     Machine("hash", _of("hash")),
@@ -95,6 +108,9 @@ MACHINES = [
     Machine("generic", _of("generic") + [BY_NAME[n] for n in "set incr rpush sadd zadd hset xadd".split()]),
     Machine("transactions", DRAWN, multi=10),
     Machine("blocking", _BLOCKING + [BY_NAME[name] for name in _FEEDING.split()], blocking=30, multi=3),
+    Machine(
+        "pubsub", _PUBSUB + [BY_NAME[name] for name in "publish publish set del ping reset".split()], multi=3
+    ),
     Machine("all", DRAWN, blocking=1, multi=2),
 ]
 
@@ -132,10 +148,18 @@ def harmless(argv: list[bytes]) -> list[bytes]:
         number = parse_int(argv[2])
         if number is not None and (number < -1000 or 100_000 < number < 1 << 30):
             argv[2] = b"-3" if number < 0 else b"3"
-    elif name in (b"SORT", b"SORT_RO") and len({b"BY", b"ALPHA", b"LIMIT"} & set(argv)) == 3:
-        argv.remove(b"ALPHA")  # the order of elements that tie
+    elif (
+        name in (b"SORT", b"SORT_RO") and b"BY" in argv
+    ):  # the order of elements that tie, of a set not sorted at all
+        while b"ALPHA" in argv:
+            argv.remove(b"ALPHA")
+        if b"LIMIT" in argv:
+            place = argv.index(b"LIMIT")
+            del argv[place : place + 3]
     elif name == b"APPEND" and argv[-1] == b"":
         argv[-1] = b"x"  # the encoding of an empty string is the one thing emuredis does not remember
+    elif name == b"HSETEX" and argv[1:] and argv[1] in (b"FNX", b"FXX", b"KEEPTTL", b"FIELDS"):
+        argv[1] = b"a"  # the server takes such a key for the option, in the event it sends
     elif name == b"XAUTOCLAIM" and b"COUNT" in argv[:-1]:
         at = argv.index(b"COUNT") + 1
         if 1 << 20 < (parse_int(argv[at]) or 0) < 1 << 60:  # may not fit into the machine
@@ -158,6 +182,7 @@ class Sequence:
         self.rng = rng
         self.draw = Draw(rng, rng.choice([2, 5, 5, 8]))
         self.lines = 0
+        self.pattern = rng.choice([b"*", b"?", b"[a-c]", b"x*", b"-*"])
         self.client = "a"  # who goes on
         self.waiting: dict[str, Variant] = {}
         self.multi: dict[str, Variant | None] = {}
@@ -167,6 +192,8 @@ class Sequence:
         self, client: str, action: str, variant: Variant, argv: list[bytes] | tuple[bytes, ...] = ()
     ) -> None:
         self.lines += 1
+        if self.machine.name == "pubsub" and action == "call":
+            action = "send"  # how much arrives is not known: it is compared with all that is left unread
         self.queue.append(line_of(self.lines, client, action, variant, tuple(argv)))
 
     def opening(self, notify: bool) -> None:
@@ -177,7 +204,9 @@ class Sequence:
                 if rng.randrange(2):
                     self._line("a", "call", EXACT, (b"CONFIG", b"SET", name, rng.choice(sizes)))
         if notify:
-            flags = rng.choice([b"KEA", b"KEA", b"EA", b"KEAn"])
+            # Misses of SORT come in the order of a hash table.
+            sorts = any(command.name == "sort" for command in self.machine.commands)
+            flags = rng.choice([b"KEA", b"EA", b"KEAn", b"KEAn" if sorts else b"KEAmn"])
             self._line("a", "call", EXACT, (b"CONFIG", b"SET", b"notify-keyspace-events", flags))
             self._line("s", "call", EXACT, (b"PSUBSCRIBE", b"__key*"))
 
@@ -257,9 +286,12 @@ class Sequence:
         if kind < 2:
             self._line(client, "call", EXACT, [b"SELECT", b"%d" % rng.choice([0, 0, 0, 1, 2])])
             return
+        if kind == 7 and rng.randrange(2):
+            self._scan(client, sessions.get(client))
+            return
         if kind < 6:
             command, argv = self._bulk()
-        elif kind == 6 and client not in self.multi:
+        elif kind == 6 and client not in self.multi and self.machine.name != "pubsub":
             self._expire(client)
             return
         else:
@@ -275,7 +307,8 @@ class Sequence:
             argv = self._argv(command, sessions.get(client))
         if _by_text(argv) and (client in self.multi or not self._one_score(sessions.get(client), argv)):
             command, argv = BY_NAME["zcard"], [b"ZCARD", argv[-1]]
-        variant = self.variant(command, argv, sessions.get(client))
+        # How a value is stored when a transaction runs is not known yet.
+        variant = self.variant(command, argv, None if client in self.multi else sessions.get(client))
         if kind > 92 and not command.flags & NOSCRIPT:
             if kind < 95:
                 variant, argv = self._script(argv, variant, sessions.get(client))
@@ -311,6 +344,8 @@ class Sequence:
         argv = harmless(draw.argv(command))
         if command.flags & BLOCKING:
             self._patient(argv)
+        if (command.group == "pubsub" and len(argv) < 2) or command.name in ("psubscribe", "punsubscribe"):
+            argv[1:] = [self.pattern]  # of several subscriptions it is a hash table that knows the order
         return argv
 
     def _patient(self, argv: list[bytes]) -> None:
@@ -333,7 +368,7 @@ class Sequence:
                 if _by_text(more):
                     continue
                 words += [b"%d" % len(more), *more]
-                variants.append(self.variant(command, more, session))
+                variants.append(self.variant(command, more, None))
         loose = {variant.name for variant in variants} - {"exact"}
         return (EXACT if not loose else UNORDERED if loose == {"unordered"} else KIND), [
             b"EVAL",
@@ -366,6 +401,23 @@ class Sequence:
             return BY_NAME["append"], [b"APPEND", key, b"0123456789" * rng.choice([2, 5, 11, 12, 50])]
         return BY_NAME["rpush"], [b"RPUSH", key, *numbers, *([b"x" * 9000] if rng.randrange(8) == 0 else [])]
 
+    def _scan(self, client: str, session: Any) -> None:
+        rng = self.rng
+        name = rng.choice([b"SCAN", b"HSCAN", b"SSCAN", b"ZSCAN"])
+        head = [name]
+        if name != b"SCAN":
+            self._argv(BY_NAME[name.lower().decode()], session)  # to aim at a key of that type
+            head.append(self.draw.key())
+        rest = [b"COUNT", b"%d" % rng.choice([1, 3, 10, 100])]
+        if rng.randrange(2):
+            rest += [b"MATCH", rng.choice([b"*", b"?", b"*1*", b"[a-m]*", b"x*", b"\\*", b"[^0-9]*"])]
+        if name == b"SCAN" and rng.randrange(2):
+            rest += [b"TYPE", rng.choice([b"string", b"hash", b"list", b"set", b"zset", b"stream"])]
+        if name == b"HSCAN" and rng.randrange(2):
+            rest.append(b"NOVALUES")
+        argv = [b"EVAL", WHOLE, b"1", b"%d" % len(head), *head, *rest]
+        self._line(client, "call", self._loosen(client, EXACT), argv)
+
     def _expire(self, client: str) -> None:
         """A key that expires while the sequence runs, and is looked at once it has."""
         key = self.draw.key()
@@ -392,9 +444,11 @@ class Sequence:
         if name in ("hscan", "sscan", "zscan") and session is not None and len(argv) > 1:
             return UNORDERED if self._encoding(session, argv[1]) in COMPACT else KIND
         if name == "xpending":
-            return EXACT if len(argv) <= 3 else KIND
+            return EXACT if len(argv) <= 3 else IDLE
         if name == "xinfo|stream":
-            return EXACT if len(argv) <= 3 else KIND
+            return EXACT if len(argv) <= 3 else Variant("instant", IDLE.amount)
+        if name == "xinfo|consumers":
+            return IDLE
         if "nondeterministic_output" in command.tips:
             return KIND
         if name in ("sort", "sort_ro"):

@@ -27,7 +27,7 @@ from tests.support.resp import show
 from .compare import differences, same
 from .lines import DIRECTORY, Block, Line, Variant
 from .machines import MACHINES, Machine, Sequence, line_of
-from .run import NOTHING, Entry, Run, run
+from .run import CLOSED, NOTHING, Entry, Run, run
 
 FOUND = DIRECTORY / "found.txt"
 EVERY = 200  # lines between two looks at everything
@@ -171,24 +171,30 @@ class Play:
         found = self.step(line)
         if found is not None:
             return found
-        told = [self._told(side) for side in (self.left, self.right)]
-        if told[0] != told[1]:
-            pairs = [f"  live {a}\n  here {b}" for a, b in zip_longest(*told) if a != b]
-            lengths = f"  {len(told[0])} and {len(told[1])} messages"
-            return self._different(line, "\n".join(["what the subscriber was told", *pairs[:5], lengths]))
+        for name in list(self.left.clients):
+            if name not in self.sequence.waiting:
+                found = self._told(name, line)
+                if found is not None:
+                    return found
         try:
             self.emulated.engine.keyspace._check()
         except AssertionError:
             return self._different(line, traceback.format_exc(limit=-3))
         return None
 
-    def _told(self, side: Run) -> list[str]:
-        side.endpoint.settle(None)
-        out: list[str] = []
-        if "s" in side.clients:
-            while (frame := side.read(side.clients["s"], wait=False)) is not NOTHING:
-                out.append(show(frame))
-        return out
+    def _told(self, name: str, line: Line) -> Difference | None:
+        """What a client has been sent that no line of the sequence read, such as a subscriber's messages."""
+        told: list[list[str]] = []
+        for side in (self.left, self.right):
+            side.endpoint.settle(None)
+            told.append([])
+            while (frame := side.read(side.clients[name], wait=False)) not in (NOTHING, CLOSED):
+                told[-1].append(show(frame))
+        if told[0] == told[1]:
+            return None
+        pairs = [f"  live {a}\n  here {b}" for a, b in zip_longest(*told) if a != b]
+        lengths = f"  {len(told[0])} and {len(told[1])} messages"
+        return self._different(line, "\n".join([f"what client {name} was sent", *pairs[:5], lengths]))
 
     def _different(self, line: Line, what: str) -> Difference:
         name = b" ".join(line.argv[:1]).decode("latin-1") or line.action

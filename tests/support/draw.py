@@ -20,6 +20,7 @@ FAR_SECONDS = [b"4000000000", b"4000000001", b"5000000000"]
 FAR_MILLISECONDS = [b"4000000000000", b"4000000000001", b"4000000000500", b"5000000000000"]
 FORMS = ["{:.17g}", "{:g}", "{:e}", "{:f}", "{:.3f}", "{:.1f}", "{:+.2f}"]
 COUNTS = {"count", "limit", "num-matches", "len", "entriesread", "entries-added"}
+FIXED = {b"ALPHA", b"BLOCK", b"BY", b"BYLEX", b"COUNT", b"EXAT", b"LIMIT", b"PXAT"}  # looked for later
 _SCORES = ("ZCOUNT", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZREMRANGEBYSCORE")
 _TEXTS = ("ZLEXCOUNT", "ZRANGEBYLEX", "ZREVRANGEBYLEX", "ZREMRANGEBYLEX")
 _trees: dict[str, list[Argument]] = {}
@@ -188,6 +189,8 @@ class Draw:
         elif odd in (4, 5) and len(words) > 2:
             at = self.rng.randrange(1, len(words) - 1)
             words[at], words[at + 1] = words[at + 1], words[at]
+        elif odd == 9 and (word := self.rng.choice(words)) not in FIXED:
+            words[words.index(word)] = word.lower()
         elif odd == 6 and len(words) > 1:
             words.append(self.rng.choice(words[1:]))
         elif odd in (7, 8) and len(words) > 1:
