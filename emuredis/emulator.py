@@ -6,7 +6,9 @@ neither a client library nor asyncio nor lupa; doors load those when they are op
 
 from __future__ import annotations
 
+import os
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import emuredis.commands  # noqa: F401  (fills the command table)
@@ -73,6 +75,23 @@ class Emulator:
         engine = self.engine
         with engine.lock:
             engine.execute(engine.internal_session(), [b"FLUSHALL"])
+
+    def save_rdb(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Write every database to an RDB file, as SAVE; ``path`` None is the one that SAVE writes.
+
+        Atomic: whatever happens there is the old file or the new one. Raises OSError. O(n).
+        """
+        saves = self.engine.persistence
+        self.engine.in_unit(lambda: saves.save(saves.path if path is None else Path(path)))
+
+    def load_rdb(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Replace the contents of every database by those of an RDB file; ``path`` None is the one SAVE writes.
+
+        Keys past their deadline are left out. Raises OSError, and `emuredis.RdbError` for a damaged or truncated
+        file, which names the file, the place and the reason; nothing has changed then. O(n).
+        """
+        saves = self.engine.persistence
+        self.engine.in_unit(lambda: saves.load(saves.path if path is None else Path(path)))
 
     def serve(
         self, host: str = "127.0.0.1", port: int = 0, unix: str | None = None, **options: Any

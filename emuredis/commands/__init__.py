@@ -34,6 +34,7 @@ _MODULES = (
     "connection",
     "clients",
     "server",
+    "persistence",
     "info",
     "introspection",
 )

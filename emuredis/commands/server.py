@@ -131,6 +131,7 @@ def config_resetstat(ctx: Session, argv: list[bytes]) -> Reply:
     keyspace.hits = keyspace.misses = keyspace.expired = 0
     engine.commands = 1 - sum(session.commands for session in engine.sessions.values())
     engine.connections_before = engine.connections
+    engine.persistence.saves = 0
     return OK
 
 

@@ -12,6 +12,7 @@ which waited-for keys may be ready. The engine drains these after the unit; noth
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from heapq import heapify, heappop
 from typing import Any, Protocol
 
@@ -33,7 +34,7 @@ class Watcher(Protocol):
 
 class Keyspace:
     __slots__ = (
-        "databases", "dirty", "due_ns", "events", "expired", "expired_fields", "heap", "heap_limit", "hits",
+        "databases", "deferred", "dirty", "due_ns", "events", "expired", "expired_fields", "heap", "heap_limit", "hits",
         "hooks", "misses", "needed", "notify", "ns", "overdue", "ready", "waited_kinds", "waiting", "watchers",
     )  # fmt: skip
 
@@ -54,6 +55,7 @@ class Keyspace:
         self.needed = 0  # how many parked commands end when one of their keys is lost
         self.ready: dict[tuple[int, bytes], None] = {}
         self.events: list[tuple[bytes, bytes]] = []  # (channel, message) to publish
+        self.deferred: list[Callable[[], None]] = []  # what the engine does when the unit has ended
 
     @property
     def now(self) -> int:
@@ -62,7 +64,7 @@ class Keyspace:
 
     def update_hooks(self) -> None:
         """To be called whenever one of the reasons to announce changes comes or goes."""
-        self.hooks = bool(self.watchers or self.waiting or self.notify)
+        self.hooks = bool(self.watchers or self.waiting or self.notify or self.deferred)
 
     def announce(self, db: Database, key: bytes, event_class: int, event: bytes) -> None:
         """File the change for WATCH and keyspace events."""
