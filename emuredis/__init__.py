@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from emuredis.clock import ManualClock, SystemClock
 from emuredis.emulator import Emulator
 from emuredis.errors import EmulatorError, ReplyError, WaitForever
+from emuredis.keyspace.rdb.codec import RdbError
 
 if TYPE_CHECKING:
     from emuredis.redispy import Redis, from_url, pool
@@ -25,6 +26,7 @@ __all__ = [
     "Emulator",
     "EmulatorError",
     "ManualClock",
+    "RdbError",
     "Redis",
     "ReplyError",
     "SystemClock",

@@ -3,7 +3,12 @@
 Responsible for options, for the lines a person sees, and for the signals that end a server. Every parameter that
 an emulator can be made with is an option by the server's name, ``--requirepass secret``; what is listened on has
 options of its own. What goes wrong is one line on standard error and an exit status: 1 for an address that cannot be
-bound, 2 for a bad option.
+bound or a file that cannot be loaded, 2 for a bad option.
+
+With ``--dir`` or ``--dbfilename`` the server begins with what that file holds, if it is there. It is written by SAVE
+and BGSAVE, by SHUTDOWN SAVE, and at the signals SIGTERM and SIGINT if ``--shutdown-on-sigterm save`` and
+``--shutdown-on-sigint save`` ask for it. As on the real server a signal then ends nothing when the file cannot be
+written.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from emuredis import Emulator, ReplyError, __version__, listing
+from emuredis import Emulator, RdbError, ReplyError, __version__, listing
 from emuredis.engine.config import PARAMETERS
 from emuredis.server import Server
 
@@ -51,7 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     serve = commands.add_parser(
         "serve",
         help="serve any client over TCP or a Unix socket, until interrupted",
-        description="Serve any client over TCP or a Unix socket, until interrupted. Nothing is kept on disk.",
+        description="Serve any client over TCP or a Unix socket, until interrupted. With --dir or "
+        "--dbfilename the server begins with the contents of that RDB file.",
     )
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     serve.add_argument("--port", type=_port, default=None,
@@ -134,6 +140,8 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         emulator = Emulator(seed=options.seed, config=config)
     except ValueError as problem:
         parser.error(str(problem))
+    if not _loaded(emulator, "dir" in given or "dbfilename" in given):
+        return 1
     server = Server(emulator, options.host, port, options.unix, hiredis=False if options.no_hiredis else None)
     try:
         server.bind()
@@ -141,12 +149,41 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         where = " and ".join(_places(options.host, port, options.unix))
         print(f"emuredis: cannot listen on {where}: {problem.strerror or problem}", file=sys.stderr)
         return 1
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: server.stop())
+    for number, parameter in ((signal.SIGINT, "sigint"), (signal.SIGTERM, "sigterm")):
+        signal.signal(number, lambda *_, name=parameter: server.soon(lambda: _end(emulator, server, name)))
     where = " and ".join(_places(options.host, server.port, options.unix))
     print(f"emuredis {__version__} ready on {where}", flush=True)
     server.run()
     return 0
+
+
+def _loaded(emulator: Emulator, wanted: bool) -> bool:
+    """Load the file if it is ``wanted`` and there; False, and a line, if that fails."""
+    path = emulator.engine.persistence.path
+    if not wanted or not path.exists():
+        return True
+    try:
+        emulator.load_rdb()
+    except RdbError as problem:
+        print(f"emuredis: cannot load {problem}", file=sys.stderr)
+    except OSError as problem:
+        print(f"emuredis: cannot load {path}: {problem.strerror or problem}", file=sys.stderr)
+    else:
+        return True
+    return False
+
+
+def _end(emulator: Emulator, server: Server, name: str) -> None:
+    """What a signal does, in the server's loop: end it, after a save if the configuration says so."""
+    words = getattr(emulator.engine.config, f"shutdown_on_{name}").split()
+    if "save" in words:
+        try:
+            emulator.save_rdb()
+        except OSError:
+            if "force" not in words:
+                print("emuredis: not ended, as the file could not be written", file=sys.stderr)
+                return
+    server.stop()
 
 
 def _places(host: str, port: int | None, unix: str | None) -> list[str]:

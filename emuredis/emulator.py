@@ -7,10 +7,13 @@ neither a client library nor asyncio nor lupa; doors load those when they are op
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import emuredis.commands  # noqa: F401  (fills the command table)
@@ -62,6 +65,7 @@ class Emulator:
     def __init__(self, clock: Clock | None = None, seed: int | None = None,
                  config: dict[str, Any] | None = None, strict_keys: str | None = None) -> None:  # fmt: skip
         self.engine = Engine(TABLE, clock if clock is not None else SystemClock(), seed, Config(config))
+        self.engine.persistence.libraries = partial(_libraries_of, self.engine)
         survive(self.engine)
         if strict_keys is not None:
             self.strict_keys = strict_keys
@@ -116,6 +120,23 @@ class Emulator:
         with engine.lock:
             engine.execute(engine.internal_session(), [b"FLUSHALL"])
 
+    def save_rdb(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Write every database to an RDB file, as SAVE; ``path`` None is the one that SAVE writes.
+
+        Atomic: whatever happens there is the old file or the new one. Raises OSError. O(n).
+        """
+        saves = self.engine.persistence
+        self.engine.in_unit(lambda: saves.save(saves.path if path is None else Path(path)))
+
+    def load_rdb(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Replace the contents of every database by those of an RDB file; ``path`` None is the one SAVE writes.
+
+        Keys past their deadline are left out. Raises OSError, and `emuredis.RdbError` for a damaged or truncated
+        file, which names the file, the place and the reason; nothing has changed then. O(n).
+        """
+        saves = self.engine.persistence
+        self.engine.in_unit(lambda: saves.load(saves.path if path is None else Path(path)))
+
     # -- snapshots -------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
@@ -141,9 +162,7 @@ class Emulator:
 
                 scripts_of(self.engine).replace(snapshot.scripts)
             if snapshot.libraries != self._libraries():
-                from emuredis.scripting.functions import functions_of
-
-                functions_of(self.engine).replace(snapshot.libraries)
+                _libraries_of(self.engine).replace(snapshot.libraries)
 
     def fork(self) -> Emulator:
         """Another emulator in the same state, with no clients; what happens to one, the other never sees.
@@ -189,3 +208,10 @@ class Emulator:
     def __repr__(self) -> str:
         keys = sum(len(db.data) for db in self.engine.keyspace.databases)
         return f"<Emulator {keys} keys, {self.engine.clock!r}>"
+
+
+def _libraries_of(engine: Engine) -> Any:
+    """The engine's functions; loads Lua."""
+    from emuredis.scripting.functions import functions_of
+
+    return functions_of(engine)

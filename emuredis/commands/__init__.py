@@ -39,6 +39,7 @@ _MODULES = (
     "connection",
     "clients",
     "server",
+    "persistence",
     "info",
     "memory",
     "replication",

@@ -109,12 +109,19 @@ def _human(size: int) -> str:
 
 
 def _persistence(engine: Engine) -> _Fields:
+    saves = engine.persistence
     return [
         ("loading", 0),
         ("async_loading", 0),
         ("rdb_changes_since_last_save", engine.keyspace.dirty),
         ("rdb_bgsave_in_progress", 0),
-        ("rdb_saves", 0),
+        ("rdb_last_save_time", saves.last_save),
+        ("rdb_last_bgsave_status", "ok" if saves.last_ok else "err"),
+        ("rdb_last_bgsave_time_sec", 0 if saves.tried else -1),
+        ("rdb_current_bgsave_time_sec", -1),
+        ("rdb_saves", saves.saves),
+        ("rdb_last_load_keys_expired", saves.expired),
+        ("rdb_last_load_keys_loaded", saves.loaded),
         ("aof_enabled", 0),
         ("aof_rewrite_in_progress", 0),
         ("aof_rewrite_scheduled", 0),

@@ -125,6 +125,7 @@ def config_resetstat(ctx: Session, argv: list[bytes]) -> Reply:
     keyspace.hits = keyspace.misses = keyspace.expired = keyspace.evicted = 0
     engine.commands = 1 - sum(session.commands for session in engine.sessions.values())
     engine.connections_before = engine.connections
+    engine.persistence.saves = 0
     return OK
 
 

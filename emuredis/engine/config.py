@@ -121,13 +121,17 @@ def _notify(value: str) -> int:
 
 
 def _directory(value: str) -> str:
+    if not value:
+        raise ValueError("dir can't be empty")
     if not os.path.isdir(value):
         raise ValueError("No such file or directory")
     return os.path.abspath(value)
 
 
 def _file_name(value: str) -> str:
-    if not value or os.path.basename(value) != value:
+    if not value:
+        raise ValueError("dbfilename can't be empty")
+    if os.path.basename(value) != value or value in (".", "..") or "\0" in value:
         raise ValueError("dbfilename can't be a path, just a filename")
     return value
 

@@ -22,6 +22,7 @@ from emuredis import errors
 from emuredis.clock import Clock, entropy_token, new_random
 from emuredis.engine.config import Config
 from emuredis.engine.memory import Memory
+from emuredis.engine.persistence import Persistence
 from emuredis.engine.pubsub import PubSub
 from emuredis.engine.session import Session
 from emuredis.engine.threads import Threads
@@ -73,6 +74,8 @@ class Engine:
         self.connections_before = 0  # when CONFIG RESETSTAT was called last
         self.set_clock(clock)
         self.started_ns = self.clock.now_ns()
+        self.persistence = Persistence(self)
+        self.doors: list[Callable[[], None]] = []  # what to call to have each server of this engine end
         self.configured()
 
     def set_clock(self, clock: Clock) -> None:
@@ -260,6 +263,17 @@ class Engine:
             self.overslept = False
             self.keyspace.update_hooks()
             self.clock.catch_up()  # type: ignore[attr-defined]
+        if self.keyspace.deferred:
+            actions, self.keyspace.deferred = self.keyspace.deferred, []
+            self.keyspace.update_hooks()
+            for action in actions:
+                action()
+            self.deliver()
+
+    def after_unit(self, action: Callable[[], None]) -> None:
+        """Have ``action`` called once when the open unit has been closed; it may read the keyspace as it is then."""
+        self.keyspace.deferred.append(action)
+        self.keyspace.hooks = True
 
     def deliver(self) -> None:
         """Hand queued messages to the doors, keyspace events first to the channels."""
@@ -302,6 +316,31 @@ class Engine:
             self.settle()
             self.waiting.time_out(ns)
             self.settle()
+
+    # -- files ----------------------------------------------------------------------------------
+
+    def in_unit(self, action: Callable[[], None]) -> None:
+        """Call ``action`` in a unit of its own, for whoever is no client."""
+        with self.lock:
+            self.keyspace.ns = ns = self.now_ns()
+            if ns >= self.keyspace.due_ns:
+                self.keyspace.expire_due()
+            try:
+                action()
+            finally:
+                self.settle()
+
+    def shut_down(self) -> bool:
+        """Every client is cut off and every server ends, as if the process had; False where there is no server."""
+        if not self.doors:
+            return False
+        for session in list(self.sessions.values()):
+            self.disconnect(session)
+            if session is not self.current_session:
+                session.on_close()
+        for end in self.doors:
+            end()
+        return True
 
     # -- transactions ---------------------------------------------------------------------------
 

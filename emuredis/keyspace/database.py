@@ -212,6 +212,18 @@ class Database:
         note = self.encodings.get(key)
         return note[1] if note is not None and note[0] is value else None
 
+    def load(self, key: bytes, value: Any, deadline: int | None) -> None:
+        """Put a key of a file under a name known to be absent: no event, but who watches it or waits for it is told."""
+        self.data[key] = value
+        if deadline is not None:
+            self.expire_at(key, deadline)
+        self.adopt_fields(key, value)
+        ks = self.keyspace
+        if ks.hooks:
+            ks.announce(self, key, 0, b"")
+            if ks.waiting:
+                ks.created(self, key, value.__class__)
+
     def clear(self) -> int:
         """Remove every key without events (FLUSHDB); how many there were."""
         keys, self.data = self.data, {}

@@ -12,6 +12,7 @@ which waited-for keys may be ready. The engine drains these after the unit; noth
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from heapq import heapify, heappop
 from typing import Any, Protocol
 
@@ -33,8 +34,9 @@ class Watcher(Protocol):
 
 class Keyspace:
     __slots__ = (
-        "changed", "databases", "dirty", "due_ns", "events", "evicted", "expired", "expired_fields", "heap",
-        "heap_limit", "hits", "hooks", "misses", "needed", "notify", "ns", "overdue", "ready", "shared", "waited_kinds",
+        "changed", "databases", "deferred", "dirty", "due_ns", "events", "evicted", "expired", "expired_fields",
+        "heap", "heap_limit", "hits", "hooks", "misses", "needed", "notify", "ns", "overdue", "ready", "shared",
+        "waited_kinds",
         "uses_matter", "waiting", "watchers",
     )  # fmt: skip
 
@@ -60,6 +62,7 @@ class Keyspace:
         self.needed = 0  # how many parked commands end when one of their keys is lost
         self.ready: dict[tuple[int, bytes], None] = {}
         self.events: list[tuple[bytes, bytes]] = []  # (channel, message) to publish
+        self.deferred: list[Callable[[], None]] = []  # what the engine does when the unit has ended
 
     @property
     def now(self) -> int:
@@ -68,7 +71,9 @@ class Keyspace:
 
     def update_hooks(self) -> None:
         """To be called whenever one of the reasons to announce changes comes or goes."""
-        self.hooks = bool(self.watchers or self.waiting or self.notify or self.changed is not None)
+        self.hooks = bool(
+            self.watchers or self.waiting or self.notify or self.deferred or self.changed is not None
+        )
 
     def announce(self, db: Database, key: bytes, event_class: int, event: bytes) -> None:
         """File the change for WATCH and keyspace events."""

@@ -18,6 +18,7 @@ import socket
 import stat
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from emuredis.clock import monotonic
@@ -68,6 +69,7 @@ class Server:
         self._connections: dict[Connection, None] = {}
         self._touched: dict[Connection, bool] = {}  # have output to flush; True: and can go on
         self._inbox: deque[tuple[Connection, bytes | None, bool]] = deque()
+        self._asked: deque[Callable[[], None]] = deque()
         self._waker, self._wake_end = socket.socketpair()
         self._thread: threading.Thread | None = None
         self._ident = 0
@@ -111,6 +113,7 @@ class Server:
             end.setblocking(False)
         self._selector.register(self._wake_end, READ, None)
         self._listen(True)
+        self.engine.doors.append(self._end)
         self.config.port, self.config.unixsocket = (
             self.port or 0,
             self.unix or "",
@@ -142,10 +145,19 @@ class Server:
                 connection.drop()
             self._close()
 
-    def stop(self) -> None:
-        """End the loop, close every connection. From any thread or a signal handler; safe to call twice."""
+    def soon(self, action: Callable[[], None]) -> None:
+        """Have ``action`` called in the loop's thread, between commands. From any thread or a signal handler."""
+        self._asked.append(action)
+        self._wake()
+
+    def _end(self) -> None:
+        """End the loop without waiting for it: what SHUTDOWN calls, holding the engine's lock."""
         self._stopping = True
         self._wake()
+
+    def stop(self) -> None:
+        """End the loop, close every connection. From any thread or a signal handler; safe to call twice."""
+        self._end()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
         for thread in self._lent:
@@ -327,6 +339,8 @@ class Server:
     def _empty_inbox(self) -> None:
         with contextlib.suppress(BlockingIOError, InterruptedError):
             self._wake_end.recv(4096)
+        while self._asked:
+            self._asked.popleft()()
         inbox = self._inbox
         while inbox:
             connection, data, served = inbox.popleft()
@@ -342,6 +356,8 @@ class Server:
         if self._closed:
             return
         self._closed = True
+        if self._end in self.engine.doors:
+            self.engine.doors.remove(self._end)
         for listener in self._listeners:
             if self.unix is not None and listener.family == socket.AF_UNIX:
                 with contextlib.suppress(OSError):

@@ -7,6 +7,7 @@ bytes of the wire. A client whose command is parked takes its next command when 
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections import deque
 from typing import Any
@@ -21,7 +22,8 @@ from .resp import Frame, parse, parse_all
 
 __all__ = ["EmulatorEndpoint", "WireEndpoint", "wire_endpoint"]
 
-CONFIG = {"enable-debug-command": "yes"}
+_directory = tempfile.TemporaryDirectory(prefix="emulated-")  # for what is saved; it goes with the process
+CONFIG = {"enable-debug-command": "yes", "dir": _directory.name}
 
 
 class EngineClient:

@@ -110,10 +110,9 @@ class Reader:
         return self.raw(1)[0]
 
     def length(self) -> int:
+        """A length. The server takes the first byte of a special form of string for one, too, without its two marks."""
         number, special = self._length()
-        if special:
-            raise RdbError("a length is none")
-        return number
+        return number & 0x3F if special else number
 
     def _length(self) -> tuple[int, bool]:
         """A length, or the first byte of a special form of string and True."""
@@ -129,7 +128,7 @@ class Reader:
             return int.from_bytes(self.raw(4), "big"), False
         if first == 0x81:
             return int.from_bytes(self.raw(8), "big"), False
-        raise RdbError(f"there is no length that begins with {first:#x}")
+        return U64_MAX, False  # as in the server: which no count can be, but the half of an id
 
     def string(self) -> bytes:
         size, special = self._length()
@@ -137,7 +136,8 @@ class Reader:
             return self.raw(size)
         if size == _COMPRESSED:
             packed, size = self.length(), self.length()
-            text = decompress(self.raw(packed), size)
+            data = self.raw(packed)
+            text = decompress(data, size) if size else b""  # for an empty one the server takes anything
             if text is None:
                 raise RdbError("a compressed string is damaged")
             return text

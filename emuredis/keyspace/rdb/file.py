@@ -1,8 +1,8 @@
 """RDB files: the whole keyspace, written at once and read at once.
 
 A file is a magic word with the version, facts about the writer, then for each database its number, two sizes and its
-keys with their deadlines, an end mark and the checksum of all that. `encode` and `decode` go between that and
-databases; `save` and `load` are the two with a path.
+keys with their deadlines, an end mark and the checksum of all that; libraries of functions come before the databases.
+`encode` and `decode` go between that and databases; `save` and `load` are the two with a path.
 
 Saving is atomic: a temporary file in the same directory is written whole, brought to the disk and given its name.
 Loading decodes everything first; `Contents` is what a file holds, so a damaged one changes nothing.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,23 +45,28 @@ class Item(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What a file holds: keys in order, and the facts about its writer."""
+    """What a file holds: keys in order, facts about its writer, sources of libraries of functions."""
 
     items: list[Item]
     facts: dict[bytes, bytes]
+    functions: list[bytes]
 
 
 # -- writing -----------------------------------------------------------------------------------
 
 
-def encode(databases: Iterable[Database], facts: dict[bytes, bytes], compressing: bool = True) -> bytes:
-    """A file of these databases. O(n)."""
+def encode(databases: Iterable[Database], facts: dict[bytes, bytes], compressing: bool = True,
+           functions: Iterable[bytes] = ()) -> bytes:  # fmt: skip
+    """A file of these databases; ``functions``: the source of each library of functions. O(n)."""
     out = Writer(compressing)
     out.raw(b"%s%03d" % (_MAGIC, VERSION))
     for name, text in facts.items():
         out.byte(AUX)
         out.string(name)
         out.string(text)
+    for source in functions:
+        out.byte(FUNCTION)
+        out.string(source)
     for db in databases:
         if db.data:
             _encode_database(out, db)
@@ -87,18 +93,28 @@ def _encode_database(out: Writer, db: Database) -> None:
 
 def save(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path`` so that there is the old file or the new one, whole. Raises OSError."""
-    temporary = path.with_name(f"temp-{os.getpid()}.rdb")
+    number, temporary = _temporary(path.parent)
     try:
-        with open(temporary, "wb") as file:
+        with open(number, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(number)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
     _sync_directory(path.parent)
+
+
+def _temporary(directory: Path) -> tuple[int, Path]:
+    """A new file in ``directory``, never one that is there, be it another's or a link: its descriptor and its path."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    for attempt in count():
+        path = directory / f"temp-{os.getpid()}-{attempt}.rdb"
+        with contextlib.suppress(FileExistsError):
+            return os.open(path, flags, 0o666), path
+    raise AssertionError("unreachable")
 
 
 def _sync_directory(directory: Path) -> None:
@@ -127,7 +143,7 @@ def decode(data: bytes, limits: Limits, databases: int) -> Contents:
     version = _version(data)
     end = len(data)
     source = Reader(data, _HEADER, end)
-    contents = Contents([], {})
+    contents = Contents([], {}, [])
     try:
         _read_keys(source, contents, limits, databases)
     except RdbError as problem:
@@ -184,6 +200,10 @@ def _read_fact(source: Reader, contents: Contents) -> None:
     contents.facts[name] = source.string()
 
 
+def _read_function(source: Reader, contents: Contents) -> None:
+    contents.functions.append(source.string())
+
+
 def _skip_lengths(count: int) -> Any:
     def skip(source: Reader, contents: Contents) -> None:
         for _ in range(count):
@@ -209,6 +229,6 @@ _skippers: dict[int, Any] = {
     SLOT_INFO: _skip_lengths(3),
     IDLE: _skip_lengths(1),
     FREQ: _skip_frequency,
-    FUNCTION: _refuse("a library of functions"),
+    FUNCTION: _read_function,
     MODULE_AUX: _refuse("data of a module"),
 }

@@ -46,5 +46,5 @@ def restore(data: bytes, limits: Limits) -> Any:
     version, checksum = _FOOTER.unpack_from(data, len(data) - _FOOTER.size)
     if not is_known_version(version) or crc64(data[:-8]) != checksum:
         raise WrongPayload
-    source = Reader(data, 0, len(data) - _FOOTER.size)
+    source = Reader(data)  # the server, too, would read on into version and checksum
     return read_value(source.byte(), source, limits)

@@ -185,7 +185,8 @@ def _read_node(source: Reader) -> Node:
     items = _Items(read_listpack(data))
     live, dead = items.integer(), items.integer()
     node = Node(int.from_bytes(key, "big"), tuple(items.some(items.integer())))
-    items.integer()
+    if items.integer() != 0:
+        raise RdbError("the fields of a node of a stream do not end with a zero")
     for _ in range(live + dead):
         _read_entry(items, node)
     if len(node.ids) != live or items.left() or not live + dead or node.ids != sorted(set(node.ids)):
