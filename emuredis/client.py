@@ -15,7 +15,7 @@ from emuredis.engine.engine import Engine
 from emuredis.engine.session import Session
 from emuredis.errors import EmulatorError, ReplyError
 from emuredis.protocol.views import view2, view3
-from emuredis.replies import BLOCKED, Reply
+from emuredis.replies import BLOCKED, Frames, Reply
 from emuredis.waits import forever, wait
 
 __all__ = ["Client", "encode_args", "wait_for_reply"]
@@ -86,6 +86,8 @@ class Client:
         with engine.lock:
             reply = engine.execute(session, argv)
             if reply is not BLOCKED:
+                if session.closing and reply.__class__ is Frames:
+                    raise EmulatorError("the server closed the connection before it replied")
                 return reply
             waiter = Parked(session)
         return wait_for_reply(engine, waiter)

@@ -25,9 +25,12 @@ from emuredis.engine.snapshot import Snapshot as State
 from emuredis.engine.snapshot import restore, take
 from emuredis.errors import EmulatorError
 from emuredis.forks import survive
+from emuredis.kit.assertions import Assertions
 from emuredis.spec import TABLE
 
 if TYPE_CHECKING:
+    from emuredis.kit.faults import Faults
+    from emuredis.kit.journal import Budget, Journal
     from emuredis.server import Server
 
 __all__ = ["Emulator", "Snapshot"]
@@ -48,7 +51,7 @@ class Snapshot:
         return len(self.state)
 
 
-class Emulator:
+class Emulator(Assertions):
     """An in-memory Valkey 9.1.
 
     ``clock``: a `SystemClock` (default) or a `ManualClock`; several emulators may share one.
@@ -66,6 +69,7 @@ class Emulator:
                  config: dict[str, Any] | None = None, strict_keys: str | None = None) -> None:  # fmt: skip
         self.engine = Engine(TABLE, clock if clock is not None else SystemClock(), seed, Config(config))
         self.engine.persistence.libraries = partial(_libraries_of, self.engine)
+        self._faults: Faults | None = None
         survive(self.engine)
         if strict_keys is not None:
             self.strict_keys = strict_keys
@@ -136,6 +140,66 @@ class Emulator:
         """
         saves = self.engine.persistence
         self.engine.in_unit(lambda: saves.load(saves.path if path is None else Path(path)))
+
+    # -- the test kit ----------------------------------------------------------------------------
+
+    @property
+    def faults(self) -> Faults:
+        """Rules that make commands fail, wait or lose their connection; see `emuredis.kit.faults.Faults`."""
+        if self._faults is None:
+            from emuredis.kit.faults import Faults
+
+            self._faults = Faults(self.engine)
+        return self._faults
+
+    def journal(self, values: bool = False, limit: int | None = None) -> Journal:
+        """A journal of what clients ask, for a ``with`` block; see `emuredis.kit.journal.Journal`.
+
+        ``values``: keep the value of each named key before and after. ``limit``: keep the latest entries only.
+        """
+        from emuredis.kit.journal import Journal
+
+        return Journal(self.engine, values, limit)
+
+    def budget(self, round_trips: int | None = None, commands: int | None = None) -> Budget:
+        """Fails at the end of its ``with`` block, with a list, if more was asked: AssertionError.
+
+        ``round_trips``: how often clients waited for an answer, once for a pipeline; ``commands``: how many
+        commands they sent, those in scripts not counted. Gives the journal of the block.
+        """
+        from emuredis.kit.journal import Budget
+
+        return Budget(self.journal(), round_trips, commands)
+
+    def restart(self, keep_data: bool = True) -> None:
+        """Be as a server after a restart: no connections, scripts or counters, and no keys unless they are kept."""
+        with self._at_rest():
+            self.engine.current_session = None
+            self.engine.restart(keep_data)
+
+    def dump(self) -> str:
+        """The whole content as JSON text, in an order that depends on nothing but the content; for `load` and
+        for diffs.
+
+        Bytes are shown as text where they are UTF-8, else as ``hex:`` and digits; deadlines in Unix milliseconds.
+        """
+        from emuredis.kit.contents import describe, to_json
+
+        with self.engine.lock:
+            self.engine.run_due()
+            return to_json(describe(self.engine))
+
+    def load(self, source: Any) -> None:
+        """Put content into place; other keys stay. Raises EmulatorError, and changes nothing, for what cannot be taken.
+
+        ``source``: a dict (what `dump` gives, or ``{key: value}`` with str, list, set and dict for the types),
+        the text of
+        `dump`, or the path of a file with it (``.json``, or ``.yaml`` with PyYAML); an RDB file (``.rdb``) replaces
+        everything, as `load_rdb`; a file of MONITOR output (``.log``) is run.
+        """
+        from emuredis.kit.sources import load
+
+        load(self, source)
 
     # -- snapshots -------------------------------------------------------------------------------
 

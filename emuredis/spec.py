@@ -23,9 +23,11 @@ knows no handler and no engine; it imports the standard library only.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+from emuredis.errors import EmulatorError
 
 __all__ = ["Argument", "Command", "KeySpec", "Table", "command", "container", "parse_syntax"]
 
@@ -167,6 +169,14 @@ class Table(dict[Any, Command]):
 
     def find(self, name: bytes) -> Command | None:
         return self.get(name) or self.get(name.lower())
+
+    def known(self, names: Iterable[str]) -> None:
+        """Raises EmulatorError unless each name, ``config|get`` for a subcommand, is that of a command, or ``*``."""
+        for name in names:
+            head, _, sub = name.partition("|")
+            cmd = self.find(head.encode())
+            if name != "*" and (cmd is None or (sub and sub.encode() not in (cmd.subs or {}))):
+                raise EmulatorError(f"there is no command {name.upper().replace('|', ' ')}")
 
     def commands(self) -> list[Command]:
         """Every top-level command once, in order of declaration."""

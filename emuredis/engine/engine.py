@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from emuredis import errors
@@ -30,7 +31,7 @@ from emuredis.engine.waiting import Waiting
 from emuredis.errors import ReplyError
 from emuredis.keyspace.keyspace import Keyspace
 from emuredis.replies import QUEUED, Frames, Reply
-from emuredis.spec import NO_AUTH, NO_MULTI, SUBSCRIBED, Command, Table
+from emuredis.spec import NO_AUTH, NO_MULTI, SUBSCRIBED, Command, Handler, Table
 
 __all__ = ["Engine"]
 
@@ -59,6 +60,7 @@ class Engine:
         self.leaving: list[Session] = []
         self.outbox: list[tuple[Session, Reply]] = []
         self.gates: list[Callable[[Session, Command, list[bytes]], Reply | None]] = []
+        self.observers: list[Any] = []  # told before and after each command, see emuredis.kit.journal
         self.scripting: Any = None  # the Lua side, created by emuredis.scripting at the first use
         self.functions: Any = None  # the same of the libraries
         self.lua_random: Any = None  # what they draw their random numbers from
@@ -115,6 +117,28 @@ class Engine:
         session.closing = True
         session.update_gate()
 
+    def drop(self, session: Session) -> None:
+        """Close a client's connection from this side; the door of the one whose command runs sees it for itself."""
+        self.disconnect(session)
+        if session is not self.current_session:
+            session.on_close()
+
+    def restart(self, keep_data: bool) -> None:
+        """Be as after a restart: no connections, scripts or counters; without ``keep_data`` no keys, either."""
+        for session in list(self.sessions.values()):
+            self.drop(session)
+        self.scripting = None
+        self.run_id = entropy_token(40)
+        self.started_ns = self.clock.now_ns()
+        keyspace = self.keyspace
+        keyspace.hits = keyspace.misses = keyspace.expired = keyspace.evicted = 0
+        self.commands = self.connections_before = 0
+        if not keep_data:
+            self.functions = None
+            for db in keyspace.databases:
+                db.clear()
+            keyspace.rebuild_heap()
+
     def hang_up(self, session: Session) -> None:
         """`disconnect` from wherever a door is closed, be it by the garbage collector in the midst of a unit.
 
@@ -170,6 +194,8 @@ class Engine:
         before = self.current_command, self.current_argv
         self.current_command, self.current_argv = cmd, argv
         try:
+            if self.observers and session.script is None:
+                return self._observed(session, cmd, argv, cmd.fn)
             return cmd.fn(session, argv)
         finally:
             self.current_command, self.current_argv = before
@@ -229,11 +255,34 @@ class Engine:
                 reason = error.message.removeprefix("ERR ")
                 raise ReplyError(f"EXECABORT Transaction discarded because of: {reason}") from None
             raise
-        if session.queue is not None and cmd.name not in _IN_MULTI:
-            session.queue.append((cmd, argv))
-            return QUEUED
+        return self.run(session, cmd, argv)
+
+    def run(self, session: Session, cmd: Command, argv: list[bytes]) -> Reply:
+        """Queue a command that was let in, or run it. Raises ReplyError."""
         self.current_command, self.current_argv = cmd, argv
-        return cmd.fn(session, argv)
+        fn = cmd.fn
+        if session.queue is not None and cmd.name not in _IN_MULTI:
+            fn = partial(_queue, cmd)
+        return fn(session, argv) if not self.observers else self._observed(session, cmd, argv, fn)
+
+    def batch(self, size: int) -> None:
+        """A door has got so many commands at once: they are one round trip."""
+        for observer in self.observers:
+            observer.batched(size)
+
+    def _observed(self, session: Session, cmd: Command, argv: list[bytes], fn: Handler) -> Reply:
+        for observer in self.observers:
+            observer.before(session, cmd, argv)
+        reply: Reply = None
+        try:
+            reply = fn(session, argv)
+        except ReplyError as error:
+            reply = error
+            raise
+        finally:
+            for observer in reversed(self.observers):
+                observer.after(session, cmd, argv, reply)
+        return reply
 
     def _check(self, session: Session, argv: list[bytes]) -> Command:
         """The command that ``argv`` names, if this session may call it now. Raises ReplyError."""
@@ -360,6 +409,13 @@ class Engine:
         session.watched = {}
         session.watch_broken = False
         self.keyspace.update_hooks()
+
+
+def _queue(cmd: Command, session: Session, argv: list[bytes]) -> Reply:
+    """What a command does inside MULTI."""
+    assert session.queue is not None
+    session.queue.append((cmd, argv))
+    return QUEUED
 
 
 def _unknown_command(argv: list[bytes]) -> str:

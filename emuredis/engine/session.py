@@ -114,6 +114,7 @@ class Session:
             or self.reply_mode != "on"
             or (self.protocol == 2 and self.subscriptions)
             or self.engine.gates
+            or self.engine.observers
             or self.waiter is not None
             or self.closing
         )

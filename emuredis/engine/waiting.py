@@ -30,7 +30,7 @@ class Waiter:
     """One parked command."""
 
     __slots__ = (
-        "argv", "cmd", "deadline_ns", "keys", "kind", "needs_keys", "on_timeout", "order", "session",
+        "argv", "cmd", "deadline_ns", "keys", "kind", "lost", "needs_keys", "on_timeout", "order", "root", "session",
     )  # fmt: skip
 
     def __init__(self, session: Session, cmd: Any, argv: list[bytes], keys: list[bytes], kind: type,
@@ -44,6 +44,8 @@ class Waiter:
         self.on_timeout = on_timeout
         self.order = order
         self.needs_keys = needs_keys
+        self.lost = False  # its reply shall not arrive: the connection is closed instead
+        self.root: Any = self  # what it was when it was parked first
 
 
 def _due_order(waiter: Waiter) -> tuple[int, int]:
@@ -75,6 +77,8 @@ class Waiting:
         self._order += 1
         waiter = Waiter(session, cmd, argv, list(dict.fromkeys(keys)), kind, deadline, on_timeout, self._order,
                         needs_keys)  # fmt: skip
+        if again is not None and again.session is session:
+            waiter.lost, waiter.root = again.lost, again.root
         engine.keyspace.needed += needs_keys
         queues = engine.keyspace.waiting
         for key in waiter.keys:
@@ -117,7 +121,16 @@ class Waiting:
     def finish(self, waiter: Waiter, reply: Reply) -> None:
         """End the wait with ``reply`` (time-out, CLIENT UNBLOCK)."""
         self.remove(waiter)
-        waiter.session.on_reply(waiter.session.heard(reply))
+        self._answer(waiter, reply)
+
+    def _answer(self, waiter: Waiter, reply: Reply) -> None:
+        for observer in self._engine.observers:
+            observer.served(waiter, reply)
+        if waiter.lost:
+            self._engine.disconnect(waiter.session)
+            waiter.session.on_close()
+        else:
+            waiter.session.on_reply(waiter.session.heard(reply))
 
     def next_due_ns(self) -> int | None:
         """The earliest deadline of a parked command."""
@@ -156,5 +169,5 @@ class Waiting:
         finally:
             self._rerun = None
         if reply is not BLOCKED:
-            session.on_reply(session.heard(reply))
+            self._answer(waiter, reply)
             self._engine.deliver()

@@ -173,6 +173,8 @@ class ShortPipeline(ShortSet):
         engine, session = link.engine, link.session
         execute, replies = engine.execute, []
         with engine.lock:
+            if engine.observers:
+                engine.batch(len(argvs))
             for number, argv in enumerate(argvs, 1):
                 reply = execute(session, argv)
                 kind = reply.__class__

@@ -189,6 +189,8 @@ class Connection:
         append, execute = self._out.append, self._engine.execute
         with self._engine.lock:
             self._executing = True
+            if self._engine.observers:
+                self._engine.batch(len(commands))
             for argv in commands:
                 try:
                     reply = execute(session, argv)
@@ -270,6 +272,8 @@ class Connection:
         data = out[0] if len(out) == 1 else b"".join(out)
         out.clear()
         if not data:
+            if self.ending and not self._unsent:  # closed without a word
+                self.drop()
             return
         if self._unsent:
             self._wait_to_send(memoryview(data))

@@ -27,6 +27,7 @@ TOP = ("cli", "__main__", "pytest_plugin")
 # Who alone may import what is not ours.
 ALONE = {
     "lupa": ("emuredis.scripting",),
+    "yaml": ("emuredis.kit",),
     "redis": ("emuredis.redispy", "emuredis.asyncio"),
     "valkey": ("emuredis.redispy", "emuredis.asyncio"),
     "hiredis": ("emuredis.protocol", "emuredis.server"),
