@@ -130,7 +130,8 @@ def test_shutdown_runs_nothing_that_came_behind_it() -> None:
 def test_shutdown_from_within_the_process_ends_the_server() -> None:
     emulator = emuredis.Emulator()
     with emulator.serve() as server, socket.create_connection(server.address) as sock:
-        emulator.client().execute([b"SHUTDOWN", b"NOSAVE"])
+        with pytest.raises(emuredis.EmulatorError, match="closed the connection"):
+            emulator.client().call("SHUTDOWN", "NOSAVE")
         sock.settimeout(10)
         assert sock.recv(1) == b""
 
