@@ -120,6 +120,7 @@ class Engine:
     def drop(self, session: Session) -> None:
         """Close a client's connection from this side; the door of the one whose command runs sees it for itself."""
         self.disconnect(session)
+        session.cut = True
         if session is not self.current_session:
             session.on_close()
 

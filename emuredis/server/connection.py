@@ -272,8 +272,7 @@ class Connection:
         data = out[0] if len(out) == 1 else b"".join(out)
         out.clear()
         if not data:
-            # Cut off without a word. The server keeps one that asked for silence itself, see test_malformed.
-            if self.session.closing and self.session.reply_mode == "on" and not self._unsent:
+            if self.session.cut and not self._unsent:
                 self.drop()
             return
         if self._unsent:
