@@ -32,10 +32,11 @@ NO_NET = {"fd": -1, "in": 0, "out": 0}
 
 class Session:
     __slots__ = (
-        "__weakref__", "addr", "authenticated", "born_ns", "capa", "channels", "closing", "commands", "cut", "db",
-        "debugging", "deny_blocking", "door", "engine", "gated", "id", "laddr", "last_command", "last_ns",
-        "lib_name", "lib_ver", "multi_failed", "name", "net", "no_evict", "no_touch", "on_close", "on_push", "on_reply", "patterns",
-        "protocol", "queue", "reply_mode", "script", "shard_channels", "user", "waiter", "watch_broken", "watched",
+        "__weakref__", "addr", "authenticated", "born_ns", "capa", "channels", "closing", "commands", "cut",
+        "db", "debugging", "deny_blocking", "door", "engine", "gated", "id", "laddr", "last_command", "last_ns",
+        "lib_name", "lib_ver", "multi_failed", "name", "net", "no_evict", "no_touch", "on_close", "on_push",
+        "on_reply", "patterns", "protocol", "queue", "reply_mode", "script", "shard_channels", "user", "waiter",
+        "watch_broken", "watched",
     )  # fmt: skip
 
     def __init__(self, engine: Engine, session_id: int) -> None:
