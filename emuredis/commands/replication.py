@@ -24,13 +24,18 @@ def _timeout(text: bytes, now: int) -> int:
     return milliseconds(value, now)
 
 
+def _as_int(number: int) -> int:
+    """What is left of a number of replicas in the 32 bits that the server has for it."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
 @command("WAIT numreplicas:integer timeout:integer", "blocking", group="generic", since="3.0.0", acl="connection",
          complexity="O(1)", tips=_TIPS)  # fmt: skip
 def wait(ctx: Session, argv: list[bytes]) -> Reply:
     """Waits until so many replicas have the client's writes: with none, as long as the time-out says."""
     replicas = integer(argv[1])
     timeout = _timeout(argv[2], ctx.now)
-    return 0 if replicas <= 0 else ctx.park([], object, timeout, 0)
+    return 0 if _as_int(replicas) <= 0 else ctx.park([], object, timeout, 0)
 
 
 @command("WAITAOF numlocal:integer numreplicas:integer timeout:integer", "blocking", group="generic", since="7.2.0",
@@ -46,4 +51,4 @@ def waitaof(ctx: Session, argv: list[bytes]) -> Reply:
     timeout = _timeout(argv[3], ctx.now)
     if local:
         raise errors.err("WAITAOF cannot be used when numlocal is set but appendonly is disabled.")
-    return [0, 0] if not replicas else ctx.park([], object, timeout, [0, 0])
+    return [0, 0] if _as_int(replicas) <= 0 else ctx.park([], object, timeout, [0, 0])
