@@ -145,8 +145,8 @@ class Run:
         self.note(line, self.read(self.client(line.client), wait=False))
 
     def _close(self, line: Line) -> None:
-        client = self.clients.pop(line.client)
-        client.close()
+        self.client(line.client).close()  # opened just for that, where the lines before were taken away
+        del self.clients[line.client]
         self.endpoint.settle(None)
 
     def _wait(self, line: Line) -> None:
