@@ -179,7 +179,8 @@ def zrangestore(ctx: Session, argv: list[bytes]) -> Reply:
             db.touch(destination, GENERIC, b"del")
         return 0
     pairs = zip(flat[::2], flat[1::2], strict=True)
-    db.put(destination, ZSet.from_items(pairs, ctx.engine.limits))
+    hint = len(flat) // 2 if wanted.by == RANK else 0  # how many the server knows beforehand
+    db.put(destination, ZSet.from_added(pairs, hint, ctx.engine.limits))
     db.touch(destination, ZSET, b"zrangestore")
     return len(flat) // 2
 

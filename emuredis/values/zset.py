@@ -33,6 +33,25 @@ class ZSet(Chunks):
         return made
 
     @classmethod
+    def from_added(
+        cls, items: Iterable[tuple[bytes, float]], hint: int = 0, limits: Limits = DEFAULT
+    ) -> ZSet:
+        """A sorted set to which distinct members were added one by one; it was made for ``hint`` of them. O(n log n).
+
+        A score of −0 becomes 0 where it is added while the set is a listpack, even if it does not stay one.
+        """
+        made = cls(limits)
+        scores: dict[bytes, float] = {}
+        large = hint > limits.zset_entries
+        for member, score in items:
+            if not large and (len(member) > limits.zset_value or len(scores) >= limits.zset_entries):
+                large = True
+            scores[member] = score if large else score + 0.0
+        made._large = large
+        made._load(scores)
+        return made
+
+    @classmethod
     def from_stored(cls, scores: dict[bytes, float], large: bool, limits: Limits = DEFAULT) -> ZSet:
         """A sorted set of these scores in the encoding it was stored with, whatever the limits. O(n log n)."""
         made = cls(limits)
