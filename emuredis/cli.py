@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from emuredis import Emulator, RdbError, ReplyError, __version__, listing
+from emuredis import Emulator, EmulatorError, RdbError, ReplyError, __version__, listing
 from emuredis.engine.config import PARAMETERS
 from emuredis.server import Server
 
@@ -46,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _commands(options.against)
     if options.command == "debug":
         return _debug(options, args)
+    if options.command == "replay":
+        return _replay(options)
     return _serve(parser, options)
 
 
@@ -73,6 +75,12 @@ def _parser() -> argparse.ArgumentParser:
             shown = parameter.render(parameter.default)
             parameters.add_argument(f"--{parameter.name}", metavar="VALUE", default=argparse.SUPPRESS,
                                     help=f"(default: {shown})" if shown else None)  # fmt: skip
+    _add_tools(commands)
+    return parser
+
+
+def _add_tools(commands: Any) -> None:
+    """The commands that serve nobody."""
     names = commands.add_parser("commands", help="list the commands, or compare them with a server's")
     names.add_argument("--against", metavar="URL", help="a real server, for example redis://127.0.0.1:6379")
     debug = commands.add_parser(
@@ -87,7 +95,14 @@ def _parser() -> argparse.ArgumentParser:
                        help='run first, for example "RPUSH queue 1 2"; may be given again')  # fmt: skip
     debug.add_argument("--function", metavar="NAME", help="FILE is a library; call this function of it")
     debug.add_argument("--strict", choices=("declared", "slot"), help="a strict mode for keys")
-    return parser
+    again = commands.add_parser(
+        "replay",
+        help="run again what MONITOR printed, and compare with a server",
+        description="Run the commands in MONITOR's output on an empty emulator, each client's on a connection of "
+        "its own, and print the content it leaves behind; with --against, ask a server too and print what differs.",
+    )
+    again.add_argument("log", metavar="LOG", type=Path)
+    again.add_argument("--against", metavar="URL", help="a real server; ALL ITS KEYS ARE DELETED first")
 
 
 def _port(text: str) -> int:
@@ -126,6 +141,26 @@ def _debug(options: argparse.Namespace, args: list[str]) -> int:
     emulator.strict_keys = options.strict
     reply = console.run(source, options.keys, args, input, print, emulator, options.function)
     return 1 if isinstance(reply, ReplyError) else 0
+
+
+def _replay(options: argparse.Namespace) -> int:
+    """0; 1 if there are differences, 2 if it could not be run."""
+    from emuredis.kit.twin import replay
+
+    emulator = Emulator()
+    try:
+        text = options.log.read_text("utf-8", "surrogateescape")
+        count, differences = replay(text, options.against, emulator)
+    except (EmulatorError, ImportError, OSError, ValueError) as problem:
+        print(f"emuredis: {problem}", file=sys.stderr)
+        return 2
+    if options.against is None:
+        print(emulator.dump(), end="")
+        return 0
+    for difference in differences:
+        print(str(difference).partition("\nafter")[0])
+    print(f"{count} commands, {len(differences)} differences")
+    return 1 if differences else 0
 
 
 def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:

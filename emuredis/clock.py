@@ -11,7 +11,10 @@ from __future__ import annotations
 import random
 import time
 import weakref
+from collections.abc import Callable
 from typing import Protocol
+
+from emuredis.errors import WaitForever
 
 __all__ = ["Clock", "ManualClock", "SystemClock", "Walker", "entropy_token", "monotonic", "new_random"]
 
@@ -92,6 +95,39 @@ class ManualClock:
         if not milliseconds >= 0:
             raise ValueError(f"advance() takes milliseconds >= 0, not {milliseconds!r}")
         self.move_to(self._ns + round(milliseconds * NS_PER_MS))
+
+    def next_due_ns(self) -> int | None:
+        """The next instant at which something happens by itself: a key expires, a wait ends; None if nothing will."""
+        due = [at for walker in list(self._walkers) if (at := walker.next_due_ns()) is not None]
+        return min(due, default=None)
+
+    def advance_to_next(self) -> float | None:
+        """Move to the next instant at which something is due, and have it done; by how many milliseconds.
+
+        None, and nothing moves, if nothing is due ever.
+        """
+        due = self.next_due_ns()
+        if due is None:
+            return None
+        before = self._ns
+        self.move_to(max(due, before))
+        self.catch_up()
+        return (self._ns - before) / NS_PER_MS
+
+    def run_until(self, predicate: Callable[[], object], limit_ms: float = 86_400_000) -> float:
+        """Move from one due instant to the next until ``predicate()`` is true; how many milliseconds that took.
+
+        Raises WaitForever when nothing is due any more, or ``limit_ms`` have gone by, and it still is not.
+        """
+        start = self._ns
+        while not predicate():
+            due = self.next_due_ns()
+            if due is None:
+                raise WaitForever("nothing is due any more, and what is waited for has not happened")
+            if due - start > limit_ms * NS_PER_MS:
+                raise WaitForever(f"what is waited for has not happened within {limit_ms:g} ms")
+            self.advance_to_next()
+        return (self._ns - start) / NS_PER_MS
 
     def set(self, unix_seconds: float) -> None:
         """Show the instant ``unix_seconds``; a later one is walked to as by `advance`."""
