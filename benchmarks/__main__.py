@@ -7,6 +7,7 @@ missed, and the exit status is 0 all the same, since a benchmark is a measuremen
 from __future__ import annotations
 
 import argparse
+import gc
 import math
 import random
 import shutil
@@ -15,10 +16,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from benchmarks import workloads
-from benchmarks.measure import cpu_of_process, cpu_us, percentile
+from benchmarks.measure import cpu_of_process, cpu_us, percentile, resident_bytes
 from benchmarks.servers import emuredis_server, valkey_server
 
 
@@ -209,8 +211,28 @@ def _drive(tool: str, servers: dict[str, tuple[int, int]], test: str, pipeline: 
     return {name: percentile(values) for name, values in costs.items()}
 
 
+def script_memory(bench: Bench) -> None:
+    """Goal 15: scripts leave nothing behind."""
+    if not Path("/proc/self/statm").exists():
+        print("\nmemory of scripts: skipped, the size of a process is not told here")
+        return
+    import emuredis
+
+    print("\n100,000 EVALs in process")
+    for what, script in (("distinct scripts", "return {}"), ("of one script", "return ARGV[1]")):
+        client = emuredis.Emulator().client()
+        sizes = []
+        for first, last in ((0, 20_000), (20_000, 120_000)):
+            for i in range(first, last):
+                client.call("EVAL", script.format(i), 0, i)
+            gc.collect()
+            sizes.append(resident_bytes())
+        bench.report(15, f"memory after 100,000 more {what}", sizes[1] / sizes[0], 1.05, at_least=False)
+
+
 GOALS: dict[str, Callable[[Bench], None]] = {
     "1": single_commands, "2": single_commands, "5": pipelines, "7": claim, "8": promote, "14": tcp,
+    "15": script_memory,
 }  # fmt: skip
 
 

@@ -8,11 +8,12 @@ process (nanoseconds from the kernel's scheduler statistics), the contenders tak
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["cpu_of_process", "cpu_us", "percentile"]
+__all__ = ["cpu_of_process", "cpu_us", "percentile", "resident_bytes"]
 
 
 def cpu_of_process(pid: int) -> int:
@@ -38,3 +39,9 @@ def cpu_us(run: Callable[[], object], server_pid: int | None = None) -> float:
     if server_pid:
         spent += cpu_of_process(server_pid) - server_before
     return spent / 1000
+
+
+def resident_bytes() -> int:
+    """The memory that this process has in use (Linux)."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

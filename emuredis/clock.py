@@ -16,7 +16,7 @@ from typing import Protocol
 
 from emuredis.errors import WaitForever
 
-__all__ = ["Clock", "ManualClock", "SystemClock", "Walker", "entropy_token", "monotonic", "new_random"]
+__all__ = ["Clock", "ManualClock", "SystemClock", "Walker", "entropy_token", "monotonic", "nap", "new_random"]
 
 NS_PER_MS = 1_000_000
 
@@ -170,3 +170,5 @@ def entropy_token(size: int) -> str:
 
 
 monotonic = time.monotonic
+#: Real seconds for other threads to run in, whatever clock the emulator has.
+nap = time.sleep

@@ -23,7 +23,7 @@ from emuredis.engine.config import PARAMETERS, Config
 from emuredis.engine.engine import Engine
 from emuredis.engine.snapshot import Snapshot as State
 from emuredis.engine.snapshot import restore, take
-from emuredis.errors import EmulatorError
+from emuredis.errors import EmulatorError, ReplyError
 from emuredis.forks import survive
 from emuredis.kit.assertions import Assertions
 from emuredis.spec import TABLE
@@ -60,16 +60,22 @@ class Emulator(Assertions):
     ``strict_keys``: "declared": a script may touch only its KEYS; "slot": keys in the cluster slot of its KEYS, too,
     and no command, transaction or script has keys in several slots. Violations are error replies that name
     key, script and line. None: as a server without a cluster. May be set at any time.
+    ``script_instructions``, ``script_seconds``: see the properties; no limits by default.
     Raises ValueError for a parameter the emulator does not have.
 
     Two emulators share nothing. Any number of clients, in any threads, may share one.
     """
 
     def __init__(self, clock: Clock | None = None, seed: int | None = None,
-                 config: dict[str, Any] | None = None, strict_keys: str | None = None) -> None:  # fmt: skip
+                 config: dict[str, Any] | None = None, *, strict_keys: str | None = None,
+                 script_instructions: int | None = None, script_seconds: float | None = None) -> None:  # fmt: skip
         self.engine = Engine(TABLE, clock if clock is not None else SystemClock(), seed, Config(config))
         self.engine.persistence.libraries = partial(_libraries_of, self.engine)
         self._faults: Faults | None = None
+        if script_instructions is not None:
+            self.script_instructions = script_instructions
+        if script_seconds is not None:
+            self.script_seconds = script_seconds
         survive(self.engine)
         if strict_keys is not None:
             self.strict_keys = strict_keys
@@ -114,15 +120,51 @@ class Emulator(Assertions):
         text = source.encode() if isinstance(source, str) else source
         self.engine.script_names[hashlib.sha1(text, usedforsecurity=False).hexdigest().encode()] = name
 
+    @property
+    def script_instructions(self) -> int | None:
+        """How many Lua instructions a script may run before it is ended with an error that names script and line;
+        None for any number. May be set at any time; the parameter ``script-instruction-limit``.
+
+        Counted roughly: a coroutine has a count of its own. Raises ValueError unless it is positive.
+        """
+        limit: int = self.engine.config.script_instruction_limit
+        return limit or None
+
+    @script_instructions.setter
+    def script_instructions(self, limit: int | None) -> None:
+        if limit is not None and limit < 1:
+            raise ValueError(f"script_instructions must be None or at least 1, not {limit!r}")
+        self.engine.config.script_instruction_limit = limit or 0
+
+    @property
+    def script_seconds(self) -> float | None:
+        """How many real seconds a script may run before it is ended with an error that names script and line, on
+        whatever clock; None for any time. May be set at any time; the parameter ``script-time-limit``, in
+        milliseconds.
+
+        Looked at every 100,000 Lua instructions, not within a command or a search for a pattern.
+        Raises ValueError unless it is at least a millisecond.
+        """
+        limit: int = self.engine.config.script_time_limit
+        return limit / 1000 if limit else None
+
+    @script_seconds.setter
+    def script_seconds(self, limit: float | None) -> None:
+        if limit is not None and not 0.001 <= limit < 1e12:
+            raise ValueError(f"script_seconds must be None or at least 0.001, not {limit!r}")
+        self.engine.config.script_time_limit = 0 if limit is None else round(limit * 1000)
+
     def client(self, db: int = 0, protocol: int = 3) -> Client:
         """A native in-process client, with a session of its own."""
         return Client(self.engine, db=db, protocol=protocol)
 
     def flushall(self) -> None:
-        """Empty every database, as FLUSHALL."""
+        """Empty every database, as FLUSHALL. Raises ReplyError (BUSY) while a script keeps the server busy."""
         engine = self.engine
         with engine.lock:
-            engine.execute(engine.internal_session(), [b"FLUSHALL"])
+            reply = engine.execute(engine.internal_session(), [b"FLUSHALL"])
+        if isinstance(reply, ReplyError):
+            raise reply
 
     def save_rdb(self, path: str | os.PathLike[str] | None = None) -> None:
         """Write every database to an RDB file, as SAVE; ``path`` None is the one that SAVE writes.

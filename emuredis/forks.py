@@ -34,6 +34,13 @@ def _before() -> None:
         _held.append(engine)
 
 
+def _after_in_child() -> None:
+    for engine in _held:
+        if engine.busy.forked():
+            engine.scripting = None  # its interpreter is in the midst of a script that nobody will end
+    _after()
+
+
 def _after() -> None:
     while _held:
         _held.pop().lock.release()
@@ -41,4 +48,4 @@ def _after() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after)
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after_in_child)

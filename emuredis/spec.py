@@ -45,6 +45,7 @@ FLAGS = {
 }
 WRITE, READONLY, DENYOOM = FLAGS["write"], FLAGS["readonly"], FLAGS["denyoom"]
 NOSCRIPT, BLOCKING, NO_AUTH, NO_MULTI = (FLAGS[w] for w in ("noscript", "blocking", "no_auth", "no_multi"))
+ALLOW_BUSY = FLAGS["allow_busy"]
 #: RESP2 clients in subscribed mode may call these (not a flag word of the server: ours)
 SUBSCRIBED = FLAGS["subscribed"]
 

@@ -67,6 +67,8 @@ def shutdown(ctx: Session, argv: list[bytes]) -> Reply:
     if b"ABORT" in words:  # there are no replicas to wait for, so it takes no time
         raise errors.err("No shutdown in progress.")
     engine = ctx.engine
+    if engine.busy.on and b"NOSAVE" not in words:
+        raise engine.busy.refusal()
     if not engine.doors:
         raise errors.unsupported("SHUTDOWN where there is no server to end")
     if b"SAVE" in words:

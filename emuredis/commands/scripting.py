@@ -115,7 +115,8 @@ def script_help(ctx: Session, argv: list[bytes]) -> Reply:
          tips="request_policy:all_shards response_policy:one_succeeded")  # fmt: skip
 def script_kill(ctx: Session, argv: list[bytes]) -> Reply:
     """Ends the script that is running."""
-    raise ReplyError("NOTBUSY No scripts in execution right now.")
+    ctx.engine.busy.kill("SCRIPT")
+    return OK
 
 
 @command("SCRIPT LOAD script", "noscript stale", group="scripting", since="2.6.0",

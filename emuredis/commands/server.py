@@ -126,6 +126,8 @@ def config_resetstat(ctx: Session, argv: list[bytes]) -> Reply:
     engine.commands = 1 - sum(session.commands for session in engine.sessions.values())
     engine.connections_before = engine.connections
     engine.persistence.saves = 0
+    if engine.scripting is not None:
+        engine.scripting.evicted = 0
     return OK
 
 

@@ -154,6 +154,16 @@ _MAX = (1 << 63) - 1
 _INT_MAX = (1 << 31) - 1
 _COUNT = _integer(0, _MAX)
 _SIZE = _memory(0, _MAX)
+_LEAST_SCRIPT_MEMORY = 4 * 1024 * 1024  # the interpreter itself needs half a megabyte
+
+
+def _script_memory(value: str) -> int:
+    size = _SIZE(value)
+    if 0 < size < _LEAST_SCRIPT_MEMORY:
+        raise ValueError(f"argument must be 0 or at least {_LEAST_SCRIPT_MEMORY}")
+    return size
+
+
 _POLICIES = (
     "volatile-lru",
     "volatile-lfu",
@@ -167,7 +177,6 @@ _POLICIES = (
 _PARAMETERS = [
     Parameter("appendonly", False, _yes_no, _render_yes_no, FIXED),
     Parameter("bind", "", _text, str, FIXED),
-    # Taken from clients that set it; here a script runs to its end before anybody could be told BUSY.
     Parameter("busy-reply-threshold", 5000, _COUNT, str),
     Parameter("cluster-enabled", False, _yes_no, _render_yes_no, STATED),
     Parameter("daemonize", False, _yes_no, _render_yes_no, STATED),
@@ -192,8 +201,11 @@ _PARAMETERS = [
     Parameter("replicaof", "", _text, str, STATED),
     Parameter("requirepass", "", _text, str),
     Parameter("save", "", _text, str, FIXED),
-    # Ours: a script is ended after so many Lua instructions, 0 for never; nobody could kill one that never ends.
-    Parameter("script-instruction-limit", 1_000_000_000, _COUNT, str),
+    # Ours: a script is ended after so many Lua instructions or real milliseconds, or when it needs more bytes of
+    # Lua memory; 0 for no limit.
+    Parameter("script-instruction-limit", 0, _COUNT, str),
+    Parameter("script-memory-limit", 512 * 1024 * 1024, _script_memory, str),
+    Parameter("script-time-limit", 0, _COUNT, str),
     Parameter("set-max-intset-entries", 512, _COUNT, str),
     Parameter("set-max-listpack-entries", 128, _COUNT, str),
     Parameter("set-max-listpack-value", 64, _SIZE, str),

@@ -21,6 +21,7 @@ from typing import Any
 
 from emuredis import errors
 from emuredis.clock import Clock, entropy_token, new_random
+from emuredis.engine.busy import Busy
 from emuredis.engine.config import Config
 from emuredis.engine.memory import Memory
 from emuredis.engine.persistence import Persistence
@@ -31,7 +32,7 @@ from emuredis.engine.waiting import Waiting
 from emuredis.errors import ReplyError
 from emuredis.keyspace.keyspace import Keyspace
 from emuredis.replies import QUEUED, Frames, Reply
-from emuredis.spec import NO_AUTH, NO_MULTI, SUBSCRIBED, Command, Handler, Table
+from emuredis.spec import ALLOW_BUSY, NO_AUTH, NO_MULTI, SUBSCRIBED, Command, Handler, Table
 
 __all__ = ["Engine"]
 
@@ -49,6 +50,7 @@ class Engine:
         self.limits = config.limits  # what every collection is made with
         self.lock = threading.RLock()
         self.keyspace = Keyspace(config.databases)
+        self.busy = Busy(self)
         self.pubsub = PubSub(self)
         self.waiting = Waiting(self)
         self.threads = Threads()
@@ -70,7 +72,9 @@ class Engine:
         self.current_command: Any = None
         self.current_argv: list[bytes] = []
         self.current_session: Session | None = None
-        self.overslept = False  # DEBUG SLEEP moved a manual clock: what came due waits for the unit's end
+        self.overslept = (
+            False  # a manual clock moved in the midst of a unit: what came due waits for the unit's end
+        )
         self.commands = 0  # run by sessions that are gone
         self.connections = 0
         self.connections_before = 0  # when CONFIG RESETSTAT was called last
@@ -190,8 +194,8 @@ class Engine:
             self.settle()
         return reply
 
-    def call(self, session: Session, cmd: Command, argv: list[bytes]) -> Reply:
-        """Run a command inside the current unit (EXEC, scripts). Raises ReplyError."""
+    def call(self, session: Session, cmd: Command, argv: list[bytes], fn: Handler | None = None) -> Reply:
+        """Run a command inside the current unit (EXEC, scripts); ``fn``: in place of its handler. Raises ReplyError."""
         before = self.current_command, self.current_argv
         self.current_command, self.current_argv = cmd, argv
         try:
@@ -220,6 +224,8 @@ class Engine:
     def _execute_gated(self, session: Session, argv: list[bytes]) -> Reply:
         if session.closing:
             return NO_REPLY
+        if self.busy.on:
+            return self._execute_busy(session, argv)
         keyspace = self.keyspace
         keyspace.ns = ns = self.now_ns()
         if ns >= keyspace.due_ns:
@@ -233,6 +239,20 @@ class Engine:
             reply = error
         if keyspace.hooks or self.outbox:
             self.settle()
+        return session.heard(reply) if session.reply_mode != "on" else reply
+
+    def _execute_busy(self, session: Session, argv: list[bytes]) -> Reply:
+        """Run a command while a script is being run: inside the script's unit, without leaving a trace in it."""
+        session.commands += 1
+        session.last_ns = self.now_ns()
+        kept = self.current_command, self.current_argv, self.current_session
+        self.current_session = session
+        try:
+            reply = self._admit(session, argv)
+        except ReplyError as error:
+            reply = error
+        finally:
+            self.current_command, self.current_argv, self.current_session = kept
         return session.heard(reply) if session.reply_mode != "on" else reply
 
     def _admit(self, session: Session, argv: list[bytes]) -> Reply:
@@ -300,6 +320,8 @@ class Engine:
                 f"ERR Can't execute '{cmd.name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
                 "are allowed in this context"
             )
+        if self.busy.on and not cmd.flags & ALLOW_BUSY:
+            raise self.busy.refusal()
         return cmd
 
     # -- closing a unit -------------------------------------------------------------------------
@@ -344,7 +366,12 @@ class Engine:
     # -- time -----------------------------------------------------------------------------------
 
     def next_due_ns(self) -> int | None:
-        """The next instant at which something happens by itself: a key expires, a wait times out."""
+        """The next instant at which something happens by itself: a key expires, a wait times out.
+
+        None while a script keeps the engine busy: what comes due then is seen to when it has ended.
+        """
+        if self.busy.on:
+            return None
         waiter = self.waiting.next_due_ns()
         key = self.keyspace.due_ns if self.keyspace.heap else None
         if waiter is None or key is None:
@@ -360,6 +387,10 @@ class Engine:
     def run_due(self) -> None:
         """Do what is due by now: expire keys, then answer blocked commands whose time is up."""
         with self.lock:
+            if self.busy.on:
+                if self.clock.manual:  # the unit that is open sees to it at its end
+                    self.overslept = self.keyspace.hooks = True
+                return
             self.keyspace.ns = ns = self.now_ns()
             if ns >= self.keyspace.due_ns:
                 self.keyspace.expire_due()
@@ -384,6 +415,7 @@ class Engine:
         """Every client is cut off and every server ends, as if the process had; False where there is no server."""
         if not self.doors:
             return False
+        self.busy.stop()
         for session in list(self.sessions.values()):
             self.disconnect(session)
             if session is not self.current_session:

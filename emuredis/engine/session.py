@@ -119,6 +119,7 @@ class Session:
             or self.engine.observers
             or self.waiter is not None
             or self.closing
+            or self.engine.busy.on
         )
 
     def fail_transaction(self) -> None:

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 import threading
 
-__all__ = ["Threads"]
+__all__ = ["Threads", "alone", "this_thread"]
+
+this_thread = threading.get_ident
+
+
+def alone() -> bool:
+    """Whether the process has no thread but this one."""
+    return threading.active_count() == 1
 
 
 class Threads:

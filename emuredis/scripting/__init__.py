@@ -6,6 +6,8 @@
     shebang   the first line of either
     runtime   one Lua interpreter, the only importer of lupa
     bridge    redis.call: arguments in, replies out
+    guard     the limits of instructions, time and memory
+    texts     how numbers are stored that scripts write
     hot       the same for the commands that matter most, written out
     native    32-bit logic and binary numbers for the libraries
     bytecode  keeps the frames that errors are blamed on

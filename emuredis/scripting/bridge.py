@@ -38,6 +38,7 @@ from emuredis.replies import (
 )
 from emuredis.scalars import format_decimals, format_double
 from emuredis.scripting import hot
+from emuredis.scripting.guard import BIG, NO_MEMORY, Guard
 from emuredis.scripting.known import SERVER_COMMANDS
 from emuredis.spec import DENYOOM, NOSCRIPT, WRITE, Command
 
@@ -113,6 +114,8 @@ class Bridge:
         self.session.script = self  # SORT answers in a definite order to a script
         self.read_only = self.short = False  # may not write; may not use memory until it has written
         self.restricted = False  # one of them
+        self.guard: Guard = None  # type: ignore[assignment]  # the runtime's
+        self.busy = engine.busy
         self.crash: BaseException | None = None
         self.lua: Any = None  # the LuaRuntime
         self.take: Any = None  # gives the arguments of a call with very many
@@ -159,6 +162,8 @@ class Bridge:
         problem = self._permitted(cmd)
         if problem is not None:
             return None, ERROR, problem
+        if cmd.flags & WRITE:
+            self.busy.wrote = True
         try:
             reply = self.engine.call(self.session, cmd, argv)
         except ReplyError as error:
@@ -169,10 +174,7 @@ class Bridge:
 
     def _converted(self, reply: Reply) -> Any:
         table = _RESP3 if self.session.protocol == 3 else _RESP2
-        value = table[reply.__class__](self, reply)
-        if value.__class__ is Made:
-            return None, TABLE, value.table
-        return value
+        return self._crossing(table, reply)
 
     def _watched(self, watch: Watch, argv: list[bytes]) -> Any:
         """A call while somebody watches. What an observer raises ends the script."""
@@ -188,6 +190,8 @@ class Bridge:
             if told is not None:
                 reply = ReplyError(_FORBIDDEN % cmd.name.encode() if told is NOT_FROM_SCRIPT else told)
             else:
+                if cmd.flags & WRITE:
+                    self.busy.wrote = True
                 try:
                     reply = self.engine.call(self.session, cmd, argv)
                 except ReplyError as error:
@@ -250,7 +254,7 @@ class Bridge:
     def _caller(self, cmd: Command, flat: bool) -> Caller:
         """What a script's call of ``cmd`` runs; ``flat``: an array's elements are the call's results."""
         fn, low, high, session = cmd.fn, cmd.min, cmd.max, self.session
-        writes, converters = _writes(cmd), _RESP2
+        writes, dirties, busy = _writes(cmd), bool(cmd.flags & WRITE), self.busy
 
         def caller(*args: Any) -> Any:
             try:
@@ -264,20 +268,22 @@ class Bridge:
                     argv = list(args)
                 if not low <= len(argv) <= high:
                     return None, ERROR, NO_ARITY
-                if writes and self.restricted and (problem := self._forbidden(cmd)):
-                    return None, ERROR, problem
+                if writes:
+                    if self.restricted and (problem := self._forbidden(cmd)):
+                        return None, ERROR, problem
+                    if dirties:
+                        busy.wrote = True
                 reply = fn(session, argv)
                 if flat:
                     return self.flat(reply)
                 kind = reply.__class__
-                if kind is bytes or kind is int:
+                if kind is int or (kind is bytes and len(reply) < BIG):
                     return reply
                 if reply is None:
                     return False
                 if kind is Status:
                     return None, STATUS, bytes(reply)
-                value = converters[kind](self, reply)
-                return (None, TABLE, value.table) if value.__class__ is Made else value
+                return self._crossing(_RESP2, reply)
             except ReplyError as error:
                 return None, ERROR, _message(error)
             except BaseException as error:
@@ -287,7 +293,7 @@ class Bridge:
 
     def flat(self, reply: Any) -> Any:
         """A RESP2 reply that should be an array, as the results of the call: its elements."""
-        if isinstance(reply, list) and len(reply) <= _TUPLE_MOST:
+        if isinstance(reply, list) and len(reply) <= _TUPLE_MOST and _heft(reply) < BIG:
             for item in reply:
                 if item.__class__ is not bytes:
                     reply = [_RESP2[each.__class__](self, each) for each in reply]
@@ -298,10 +304,26 @@ class Bridge:
                             reply[i] = self._status_table(each)
                     break
             return tuple(reply)
-        value = _RESP2[reply.__class__](self, reply)
-        if value.__class__ is Made:
-            return None, TABLE, value.table
+        value = self._crossing(_RESP2, reply)
         return (None, TABLE, value) if value.__class__ is not tuple else value
+
+    def _crossing(self, table: dict[type, Callable[[Bridge, Any], Any]], reply: Any) -> Any:
+        """Any reply as a Lua value, or what stands for it."""
+        if isinstance(reply, bytes):
+            return self.large(reply) if reply.__class__ is bytes else table[reply.__class__](self, reply)
+        heft = _heft(reply)
+        if heft < BIG:
+            value = table[reply.__class__](self, reply)
+        elif self.guard.fits(heft):
+            with self.guard.lifted():
+                value = table[reply.__class__](self, reply)
+        else:
+            return None, FATAL, NO_MEMORY
+        return (None, TABLE, value.table) if value.__class__ is Made else value
+
+    def large(self, reply: bytes) -> Any:
+        """A large string as a caller's answer."""
+        return reply if self.guard.fits(len(reply)) else (None, FATAL, NO_MEMORY)
 
     def _status_table(self, answer: Any) -> Any:
         return self.lua.table_from({b"ok" if answer[1] == STATUS else b"err": answer[2]})
@@ -362,6 +384,15 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 
 def _writes(cmd: Command) -> bool:
     return bool(cmd.flags & WRITE) or cmd.name in _REPLICATED
+
+
+def _heft(reply: Any) -> int:
+    """About how many bytes a reply has, judged by its first and last elements."""
+    if isinstance(reply, bytes):
+        return len(reply)
+    if reply and isinstance(reply, (list, tuple)):
+        return (_heft(reply[0]) + _heft(reply[-1])) * len(reply) // 2
+    return 16
 
 
 def _nothing(name: bytes, caller: Caller, flat: bool) -> None:

@@ -3,9 +3,10 @@
 
 local getinfo, getmetatable_raw = debug.getinfo, debug.getmetatable
 local error, type, select, next, tostring, pcall, load = error, type, select, next, tostring, pcall, load
+local xpcall, collectgarbage = xpcall, collectgarbage
 local tonumber, rawget, rawset = tonumber, rawget, rawset
 local setmetatable, getmetatable = setmetatable, getmetatable
-local sub, floor, insert, foreach, dump = string.sub, math.floor, table.insert, table.foreach, string.dump
+local sub, rep, floor, insert, foreach, dump = string.sub, string.rep, math.floor, table.insert, table.foreach, string.dump
 local create, resume = coroutine.create, coroutine.resume
 local clock = os.clock
 local lua = _G
@@ -14,8 +15,10 @@ return function(kit)
   local globals, view, real, metatables, null = kit.globals, kit.view, kit.real, kit.metatables, kit.null
   local bad_argument, expected, fail, where = kit.bad_argument, kit.expected, kit.fail, kit.where
   local is_native, whole, compile, enclosed = kit.is_native, kit.whole, kit.compile, kit.enclosed
-  local refuse_foreign, drawn = kit.refuse_foreign, kit.host.drawn
-  local arm, OURS, BYTECODE, READONLY = kit.arm, kit.ours, kit.bytecode, kit.readonly
+  local refuse_foreign, noticed, drawn = kit.refuse_foreign, kit.noticed, kit.host.drawn
+  local out_of_memory, room = kit.out_of_memory, kit.room
+  local watch, killed, stopping = kit.watch, kit.killed, kit.stopping
+  local OURS, BYTECODE, READONLY = kit.ours, kit.bytecode, kit.readonly
 
   -- -- Lua's own functions, as scripts see them ------------------------------------------------------
 
@@ -141,6 +144,7 @@ return function(kit)
       return true, ...
     end
     local err = ...
+    noticed(err)
     if type(err) == "table" then
       local message = err.err
       if type(message) == "string" or type(message) == "number" then
@@ -157,6 +161,52 @@ return function(kit)
       return false, "attempt to call a boolean value"  -- what the server says of its own placeholder
     end
     return caught(pcall(...))
+  end
+
+  -- A handler runs without hooks when it was a hook that raised: one that never ends could not be ended.
+  local function heeded(ok, ...)
+    if not ok then
+      noticed((...))
+    end
+    return ok, ...
+  end
+
+  function globals.xpcall(...)
+    local fn, handler = ...
+    if select("#", ...) < 2 then
+      bad_argument(2, "value expected")
+    end
+    if type(handler) ~= "function" then
+      return heeded(xpcall(fn, handler))
+    end
+    return heeded(xpcall(fn, function(err)
+      if killed() then
+        return err
+      end
+      noticed(err)
+      local answer = handler(err)
+      return answer
+    end))
+  end
+
+  local OPTIONS = { stop = 1, restart = 1, collect = 1, count = 1, step = 1, setpause = 1, setstepmul = 1 }
+
+  function globals.collectgarbage(...)
+    local option, number = ...
+    if option == nil then
+      option = "collect"
+    elseif type(option) ~= "string" and type(option) ~= "number" then
+      bad_argument(1, expected(1, "string", ...))
+    elseif not OPTIONS[option] then
+      bad_argument(1, "invalid option '" .. kit.c_string(tostring(option)) .. "'")
+    end
+    if number ~= nil and type(number) ~= "number" and (type(number) ~= "string" or tonumber(number) == nil) then
+      bad_argument(2, expected(2, "number", ...))
+    end
+    if option == "stop" then
+      stopping()
+    end
+    return (collectgarbage(option, number))
   end
 
   function globals.loadstring(...)
@@ -198,8 +248,7 @@ return function(kit)
     return fn
   end
 
-  for _, name in next, { "assert", "collectgarbage", "gcinfo", "ipairs", "rawequal", "select", "tonumber", "type",
-                         "unpack", "xpcall", "_VERSION" } do
+  for _, name in next, { "assert", "gcinfo", "ipairs", "rawequal", "select", "tonumber", "type", "unpack", "_VERSION" } do
     globals[name] = lua[name]
   end
 
@@ -214,7 +263,22 @@ return function(kit)
   end
 
   local strings = copied(string, "byte", "char", "find", "format", "gfind", "gmatch", "gsub", "len", "lower", "match",
-    "rep", "reverse", "sub", "upper")
+    "reverse", "sub", "upper")
+
+  -- Lua's own takes seconds to find that there is no memory for so much.
+  function strings.rep(...)
+    local text, n = ...
+    if type(text) ~= "string" and type(text) ~= "number" then
+      bad_argument(1, expected(1, "string", ...))
+    elseif type(n) ~= "number" and (type(n) ~= "string" or tonumber(n) == nil) then
+      bad_argument(2, expected(2, "number", ...))
+    end
+    if #tostring(text) * tonumber(n) > room() then
+      out_of_memory()
+    end
+    local answer = rep(text, n)
+    return answer
+  end
 
   function strings.dump(...)
     local fn = ...
@@ -301,7 +365,7 @@ return function(kit)
     kit.host.seed(whole(seed) % 4294967296)
   end
 
-  local coroutines = copied(coroutine, "resume", "running", "status", "yield")
+  local coroutines = copied(coroutine, "running", "status", "yield")
 
   function coroutines.create(...)
     local fn = ...
@@ -309,14 +373,22 @@ return function(kit)
       bad_argument(1, "Lua function expected")
     end
     local thread = create(fn)
-    arm(thread)
+    watch(thread)
     return thread
+  end
+
+  function coroutines.resume(...)
+    if type((...)) ~= "thread" then
+      bad_argument(1, "coroutine expected")
+    end
+    return heeded(resume(...))
   end
 
   local function wrapped(ok, ...)
     if ok then
       return ...
     end
+    noticed((...))
     local err = ...
     if type(err) == "string" or type(err) == "number" then
       err = where(3) .. err
@@ -330,7 +402,7 @@ return function(kit)
       bad_argument(1, "Lua function expected")
     end
     local thread = create(fn)
-    arm(thread)
+    watch(thread)
     return function(...)
       return wrapped(resume(thread, ...))
     end

@@ -6,9 +6,11 @@
 
 local error, type, select, next, unpack, tostring, tonumber = error, type, select, next, unpack, tostring, tonumber
 local find, sub, concat, floor = string.find, string.sub, table.concat, math.floor
+local gcinfo = gcinfo
 
 return function(kit)
-  local host, kill, c_string = kit.host, kit.kill, kit.c_string
+  local host, kill, c_string, crowded = kit.host, kit.kill, kit.c_string, kit.crowded
+  local out_of_memory = kit.out_of_memory
 
   -- Kinds; emuredis.scripting.bridge has the same numbers.
   local ERROR, STATUS, TABLE, FATAL = 1, 2, 3, 4
@@ -42,6 +44,13 @@ return function(kit)
       kill(value)
       error({ err = value }, 0)
     end
+  end
+
+  -- Lua must have memory left for the reply, see emuredis.scripting.guard.
+  local mark = math.huge
+
+  local function set_mark(kilobytes)
+    mark = kilobytes
   end
 
   local MANY = 40  -- arguments, above which they are fetched by the host: passing them is quadratic
@@ -78,6 +87,9 @@ return function(kit)
   -- redis.call, which raises errors, and redis.pcall, which returns them.
   local function maker(raise)
     return function(...)
+      if gcinfo() > mark and crowded() then
+        out_of_memory()
+      end
       local name = ...
       local fn = by_value[name]
       if fn and select("#", ...) <= MANY then
@@ -247,5 +259,9 @@ return function(kit)
     end
   end
 
-  return { server = server, observe = observe, scalars = scalars, arrays = arrays, set_resp = set_resp, take = take }
+  local function forget()
+    packed = nil
+  end
+
+  return { set_mark = set_mark, forget = forget, server = server, observe = observe, scalars = scalars, arrays = arrays, set_resp = set_resp, take = take }
 end

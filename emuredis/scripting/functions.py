@@ -126,7 +126,7 @@ class Functions:
             read_only = True
         elif read_only:
             raise errors.err("Can not execute a script with write flag using *_ro command.")
-        return self._runtime.run(function.fn, numkeys, argv[3:], read_only, short, ctx)
+        return self._runtime.run(function.fn, numkeys, argv[3:], read_only, short, ctx, function.name)
 
     # -- changing -------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from emuredis.keyspace.notify import HASH, ZSET
 from emuredis.scalars import format_double
+from emuredis.scripting.guard import BIG
 from emuredis.values.hash import Hash
 from emuredis.values.zset import ZSet
 
@@ -35,7 +36,10 @@ def hget(bridge: Bridge, generic: Caller) -> Caller:
             if key.__class__ is bytes and field.__class__ is bytes:
                 try:
                     value = session.db.read(key, Hash)
-                    return False if value is None else value.fields.get(field, False)
+                    found = None if value is None else value.fields.get(field)
+                    if found is None:
+                        return False
+                    return found if len(found) < BIG else bridge.large(found)
                 except BaseException as problem:
                     return bridge.failed(problem)
         return generic(*args)
@@ -45,12 +49,13 @@ def hget(bridge: Bridge, generic: Caller) -> Caller:
 
 def hset(bridge: Bridge, generic: Caller) -> Caller:
     """HSET key field value."""
-    session, limits = bridge.session, bridge.engine.limits
+    session, limits, busy = bridge.session, bridge.engine.limits, bridge.busy
 
     def caller(*args: Any) -> Any:
         if len(args) == 4 and not bridge.restricted:
             _, key, field, text = args
             if key.__class__ is bytes and field.__class__ is bytes and text.__class__ is bytes:
+                busy.wrote = True
                 try:
                     db = session.db
                     value = db.write(key, Hash)
@@ -68,7 +73,7 @@ def hset(bridge: Bridge, generic: Caller) -> Caller:
 
 def zadd(bridge: Bridge, generic: Caller) -> Caller:
     """ZADD key score member, the score a number or digits."""
-    session, limits = bridge.session, bridge.engine.limits
+    session, limits, busy = bridge.session, bridge.engine.limits, bridge.busy
 
     def caller(*args: Any) -> Any:
         if len(args) == 4 and not bridge.restricted:
@@ -79,6 +84,7 @@ def zadd(bridge: Bridge, generic: Caller) -> Caller:
                 and key.__class__ is bytes
                 and member.__class__ is bytes
             ):
+                busy.wrote = True
                 try:
                     score = float(score)
                     db = session.db
@@ -101,12 +107,13 @@ def zadd(bridge: Bridge, generic: Caller) -> Caller:
 
 def zrem(bridge: Bridge, generic: Caller) -> Caller:
     """ZREM key member."""
-    session = bridge.session
+    session, busy = bridge.session, bridge.busy
 
     def caller(*args: Any) -> Any:
         if len(args) == 3 and not bridge.restricted:
             _, key, member = args
             if key.__class__ is bytes and member.__class__ is bytes:
+                busy.wrote = True
                 try:
                     db = session.db
                     value = db.write(key, ZSet)
@@ -125,11 +132,12 @@ def zrem(bridge: Bridge, generic: Caller) -> Caller:
 
 def zpopmin(bridge: Bridge, generic: Caller) -> Caller:
     """ZPOPMIN key; an array, so the generic caller's results are the array's elements."""
-    session = bridge.session
+    session, busy = bridge.session, bridge.busy
 
     def caller(*args: Any) -> Any:
         if len(args) == 2 and not bridge.restricted and args[1].__class__ is bytes:
             key = args[1]
+            busy.wrote = True
             try:
                 db = session.db
                 value = db.write(key, ZSet)

@@ -11,7 +11,7 @@ local lower = string.lower
 return function(kit)
   local c_string, view, metatables, globals = kit.c_string, kit.view, kit.metatables, kit.globals
   local compile, is_native, error_handler = kit.compile, kit.is_native, kit.error_handler
-  local finished, split, settle = kit.finished, kit.split, kit.settle
+  local finished, split, settle, fresh = kit.finished, kit.split, kit.settle, kit.fresh
   local server, environment = kit.server, getmetatable(kit.env)
 
   local FLAGS = {  -- emuredis.scripting.functions has the same bits
@@ -153,6 +153,7 @@ return function(kit)
       return "Error compiling function: " .. c_string(message)
     end
     loading, environment.__index = {}, loading_globals
+    fresh()
     local ok, err = pcall(fn)
     registered, loading, environment.__index = loading, nil, globals
     settle(ok, err)
@@ -193,6 +194,7 @@ return function(kit)
   end
 
   local function run_tables(fn, keys, args)
+    fresh()
     if is_native(fn) then
       return without_frame(pcall(fn, keys, args))
     end

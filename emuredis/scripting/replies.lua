@@ -160,6 +160,10 @@ return function(kit)
     return TOKENS, token_count, more(1)
   end
 
+  local function forget()
+    tokens = nil
+  end
+
   local function failure(err)
     if type(err) ~= "table" then
       local text = is_text(err) and tostring(err) or "execution failure"
@@ -172,5 +176,5 @@ return function(kit)
     return ERROR, message
   end
 
-  return { table = reply_table, failure = failure, more = more }
+  return { table = reply_table, failure = failure, more = more, forget = forget }
 end

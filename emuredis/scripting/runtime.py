@@ -18,6 +18,7 @@ from emuredis.replies import BigNumber, Map, Reply, Set, Status, Verbatim
 from emuredis.scripting.blocks import marked
 from emuredis.scripting.bridge import ERROR, FLAT, STRINGS, Bridge
 from emuredis.scripting.bytecode import keep_frames, lines_of
+from emuredis.scripting.guard import BIG, HEADROOM, NO_MEMORY, Guard
 from emuredis.scripting.native import FUNCTIONS, Generator
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ __all__ = ["USER_SCRIPT", "Runtime"]
 _OURS = b"=emuredis"
 USER_SCRIPT = b"@user_script"  # the chunk name of a script
 _PARTS = ("replies", "calls", "builtins", "inspect", "cjson", "bit", "struct", "cmsgpack")
-_EVERY = 100_000  # instructions between two ticks; sandbox.lua has the same number
-_LOAD_MOST = 100_000_000  # instructions to load a library, which is to the server's half a second
+_COMPILED = 3  # bytes of memory for each byte of source, roughly
 _ARGS_MOST = 7000  # Lua's C stack; more keys and arguments travel as tables
 _NESTED_MOST = 250  # the server goes on to about 8,000; clients in Python would not
 _LLONG_MIN = -(1 << 63)
@@ -80,15 +80,16 @@ class Runtime:
     def __init__(self, engine: Engine, libraries: bool = False) -> None:
         lua51 = _import_lupa()
         self.bridge = bridge = Bridge(engine)
-        self._config = engine.config
-        self._ticks_left = 0
-        self._loading = False
+        self._command = "FUNCTION" if libraries else "SCRIPT"
+        self.guard = guard = Guard(engine, bridge)
+        bridge.guard = guard
+        self._memory_error = lua51.LuaMemoryError
         lua = bridge.lua = lua51.LuaRuntime(
             encoding=None, unpack_returned_tuples=True, register_eval=False, register_builtins=False,
-            attribute_handlers=(_refuse, _refuse),
+            attribute_handlers=(_refuse, _refuse), max_memory=HEADROOM,
         )  # fmt: skip
         env = lua.globals()
-        host = lua.table_from({**bridge.functions(), **FUNCTIONS, b"tick": self._tick, b"patch": keep_frames})
+        host = lua.table_from({**bridge.functions(), **FUNCTIONS, b"tick": guard.tick, b"patch": keep_frames})
         host[b"versions"] = lua.table_from(_VERSIONS)
         host[b"has_libraries"] = libraries
         if engine.lua_random is None:
@@ -103,6 +104,10 @@ class Runtime:
         self._marked: dict[bytes, Any] = {}
         self._set_resp, self._take, self._more = box[b"set_resp"], box[b"take"], box[b"more"]
         self._load_library, self._registered = box[b"load"], box[b"taken"]
+        self.recover = box[b"recover"]
+        guard.collect = box[b"collect"]
+        guard.pace, guard.mark = box[b"pace"], box[b"mark"]
+        guard.set_memory()
         scalars, arrays = box[b"scalars"], box[b"arrays"]
         env[b"debug"] = env[b"python"] = None  # lupa would ask debug.traceback at every call
         bridge.take = self._taken
@@ -144,7 +149,15 @@ class Runtime:
 
     def compile(self, source: bytes) -> Any:
         """A Lua function for ``source``; ReplyError with the server's text if it does not compile."""
-        fn = self._compile(source, USER_SCRIPT)
+        if len(source) >= BIG and not self.guard.fits(_COMPILED * len(source)):
+            raise errors.err(
+                f"emuredis has no memory for a script of {len(source)} bytes (script-memory-limit)"
+            )
+        try:
+            with self.guard.lifted():
+                fn = self._compile(source, USER_SCRIPT)
+        except self._memory_error:
+            fn = None, b"not enough memory"
         if fn.__class__ is tuple:
             raise ReplyError(b"ERR Error compiling script (new function): " + fn[1].partition(b"\0")[0])
         return fn
@@ -154,15 +167,17 @@ class Runtime:
 
         ``hurry``: end it as FUNCTION LOAD does one that takes too long. Raises ReplyError with the server's text.
         """
-        bridge = self.bridge
-        limit = self._config.script_instruction_limit
-        if hurry:
-            limit = min(limit, _LOAD_MOST) if limit else _LOAD_MOST
-        self._ticks_left, self._loading = limit // _EVERY, hurry
+        bridge, guard = self.bridge, self.guard
+        guard.begin(b"that loads a library", self._command)
+        guard.hurry = hurry
         try:
-            made = self._load_library(source.partition(b"\0")[0])
+            with guard.lifted():
+                made = self._load_library(source.partition(b"\0")[0])
+        except self._memory_error:
+            made = self._short_of_memory()[1]
         finally:
-            self._loading = False
+            guard.hurry = False
+            guard.end()
         if bridge.crash is not None:
             crash, bridge.crash = bridge.crash, None
             raise crash
@@ -170,25 +185,43 @@ class Runtime:
             raise ReplyError(b"ERR " + made)
         return [self._registered(i) for i in range(1, int(made) + 1)]
 
+    def crowding(self, source: bytes) -> bool:
+        """Whether there is no memory for one more script."""
+        return not self.guard.fits(_COMPILED * len(source))
+
     def run(
-        self, fn: Any, numkeys: int, args: list[bytes], read_only: bool, short: bool, caller: Any
+        self,
+        fn: Any,
+        numkeys: int,
+        args: list[bytes],
+        read_only: bool,
+        short: bool,
+        caller: Any,
+        name: bytes,
     ) -> Reply:
-        """Run a compiled script for the session ``caller``; ``args``: the keys, then the other arguments."""
+        """Run a compiled script for the session ``caller``; ``args``: the keys, then the other arguments.
+
+        ``name``: what errors of ours call it.
+        """
         bridge = self.bridge
         session = bridge.session
         session.db, session.user = caller.db, caller.user
         session.protocol = 2
         bridge.read_only, bridge.short = read_only, short
         bridge.restricted = read_only or short
-        self._ticks_left = self._config.script_instruction_limit // _EVERY
-        if len(args) < _ARGS_MOST:
-            result = self._run(fn, numkeys, *args)
-        else:
-            make = bridge.lua.table_from
-            result = self._run_tables(fn, make(args[:numkeys]), make(args[numkeys:]))
+        guard = self.guard
+        guard.begin(name, self._command)
+        try:
+            if len(args) < _ARGS_MOST and sum(map(len, args)) < BIG:
+                result = self._run(fn, numkeys, *args)
+            else:
+                result = self._run_with_tables(fn, args[:numkeys], args[numkeys:])
+        except self._memory_error:
+            result = self._short_of_memory()
+        finally:
+            guard.end()
         if bridge.crash is not None:
-            crash, bridge.crash = bridge.crash, None
-            raise crash
+            result = self._crashed(bridge.crash)
         kind = result.__class__
         if kind is bytes:
             return result
@@ -199,6 +232,13 @@ class Runtime:
             self._set_resp(2)
         return reply
 
+    def _crashed(self, crash: BaseException) -> Any:
+        """What a command raised is raised on; where memory was short, the result instead."""
+        self.bridge.crash = None
+        if isinstance(crash, self._memory_error):
+            return self._short_of_memory()
+        raise crash
+
     def _reply(self, result: Any, kind: type, protocol: int) -> Reply:
         if kind is not tuple:
             return _scalar(result, protocol)
@@ -206,30 +246,28 @@ class Runtime:
         if tag == FLAT:
             return [_scalar(item, protocol) for item in result[1:]]
         if tag == ERROR:
-            raise ReplyError(result[1].rstrip(b"\r\n"))
+            raise ReplyError(self.guard.explained(result[1].rstrip(b"\r\n")))
         tokens = list(result[2:])
         while len(tokens) < result[1]:
             more = self._more(len(tokens) + 1)
             tokens.extend(more if more.__class__ is tuple else (more,))
         return _decode(tokens, protocol)
 
-    def _tick(self) -> bytes | None:
-        """Called by Lua every 100,000 instructions: the message with which to end the script, or None."""
-        try:
-            if self.bridge.crash is not None:
-                return b"ERR the command failed in the emulator"
-            self._ticks_left -= 1
-            limit = self._config.script_instruction_limit
-            if self._ticks_left < 0 and self._loading:
-                return b"ERR FUNCTION LOAD timeout"
-            if self._ticks_left < 0 and limit:
-                return (
-                    b"ERR emuredis ended this script after %d Lua instructions (script-instruction-limit)"
-                    % limit
-                )
-        except BaseException as problem:  # a signal's, such as KeyboardInterrupt
-            return self.bridge.crashed(problem)[2]  # type: ignore[no-any-return]
-        return None
+    def _run_with_tables(self, fn: Any, keys: list[bytes], args: list[bytes]) -> Any:
+        """Run with more or larger arguments than a call takes."""
+        make, guard = self.bridge.lua.table_from, self.guard
+        self.recover()  # the last script's arguments, too
+        if not guard.fits(sum(map(len, keys)) + sum(map(len, args))):
+            return ERROR, NO_MEMORY
+        with guard.lifted():
+            tables = make(keys), make(args)
+        return self._run_tables(fn, *tables)
+
+    def _short_of_memory(self) -> Any:
+        """Lua had no memory even to say so: give it back what the script used."""
+        with self.guard.lifted():
+            self.recover()
+        return ERROR, NO_MEMORY
 
 
 def _scalar(value: Any, protocol: int) -> Reply:

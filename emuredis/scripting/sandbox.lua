@@ -21,6 +21,7 @@ local error, type, select, next, tostring, pcall, xpcall = error, type, select, 
 local loadstring, setfenv, setmetatable, unpack, rawget = loadstring, setfenv, setmetatable, unpack, rawget
 local running = coroutine.running
 local find, sub, floor, dump = string.find, string.sub, math.floor, string.dump
+local gcinfo, collect, huge = gcinfo, collectgarbage, math.huge
 
 local OURS = "=emuredis"      -- the chunk name of our own Lua
 local null = newproxy(false)  -- stands for the server's null pointer: a userdata without a metatable
@@ -177,11 +178,32 @@ local function error_handler(err)
 end
 
 local killed, kill_message = false, nil
+local deaf = false  -- the host could not be asked
+local raised = 0  -- how often it was told so, for scripts may catch it
+local mark = huge  -- kilobytes of memory that a script may use
+local NO_MEMORY = "ERR not enough Lua memory"  -- emuredis.scripting.guard has the same words
+local KILLED = "ERR Script killed by user"  -- this one may be caught, as on the server
+local stopped = false  -- the collector was stopped by the script
+
+-- Whether the script uses more memory than it may, garbage not counted. A collection is to free a tenth at least, or
+-- one would follow upon the other.
+local function crowded()
+  if gcinfo() <= mark then
+    return false
+  end
+  collect()
+  return gcinfo() > mark * 0.9
+end
+
+-- Asks the host, which may let other clients in meanwhile, whether the script is to go on. A hook: a script's own
+-- handlers are not run for what it raises, since within them no hook would be called, and they might never end.
+local every = 100000  -- instructions between two ticks
 
 -- Lines, while somebody watches: `watched` is the chunk whose lines count, `seen` notes them, `stepping` asks the host
 -- before each, `mask` is what the hook is for ("" when nobody watches).
 local watched, seen, stepping, mask = nil, nil, false, ""
 local thread_at_line, all_seen = nil, {}
+local arm
 
 local function tick(event, line)
   if event == "line" and not killed then
@@ -201,29 +223,85 @@ local function tick(event, line)
     return
   end
   if not killed then
-    local told, message = pcall(host.tick)
-    kill_message = told and message or not told and crashed(message)
+    if gcinfo() > mark and crowded() then
+      kill_message = NO_MEMORY
+    else
+      local told, message = pcall(host.tick)
+      if told then
+        kill_message = message
+        if deaf then
+          deaf = false
+          arm()
+        end
+      elseif type(message) == "userdata" then
+        kill_message = crashed(message)
+      elseif not deaf then  -- no stack left to ask with: ask again soon, when there may be
+        deaf = true
+        sethook(tick, "", 100)
+      end
+    end
   end
   if kill_message then
     killed = true
     sethook(tick, "l")  -- from now on at every line, so that no pcall gets away with it
     if getinfo(2, "S").source ~= OURS then
+      raised = raised + 1
       error({ err = kill_message }, 0)
     end
   end
 end
 
-local EVERY = 100000  -- instructions between two ticks
-
 -- Set the hook, for a new coroutine or for the thread that is running.
-local function arm(thread)
+function arm(thread)
   if thread then
-    sethook(thread, tick, mask, EVERY)
+    sethook(thread, tick, mask, every)
   else
-    sethook(tick, mask, EVERY)
+    sethook(tick, mask, every)
   end
 end
 arm()
+
+-- The count of instructions begins anew; from now on with `count` between two ticks.
+local function pace(count)
+  every = count
+  arm()
+end
+
+-- Where the debug library keeps hooks, by thread, for ever: with the main thread's only, so far.
+local hooks, main
+for _, candidate in next, debug.getregistry() do
+  if type(candidate) == "table" then
+    for thread, hook in next, candidate do
+      if hook == tick then
+        hooks, main = candidate, thread
+      end
+    end
+  end
+end
+
+-- A coroutine has a hook of its own. Many short ones would never come to a tick, so making them counts too.
+local made = 0
+local dirty = false  -- there is something to restore before the next script
+local function watch_thread(thread)
+  if killed then
+    sethook(thread, tick, "l")
+    return
+  end
+  arm(thread)
+  made, dirty = made + 1, true
+  if made % 100 == 0 then
+    tick()
+  end
+end
+
+-- To be called where the killed script may go on in another coroutine than the one in which it was ended. On the
+-- server it may do so up to the next tick there; it might make coroutines for ever, so here it may once.
+local function still_killed()
+  if killed and raised > 1 then
+    sethook(tick, "l")
+  end
+  return killed
+end
 
 -- The line of the script from which our code was called.
 local function user_line()
@@ -282,6 +360,33 @@ local function kill(message)
   sethook(tick, "l")
 end
 
+-- No hook can be called where the C stack is full, so a script that goes on there for ever has to be ended by count.
+local overflows, OVERFLOWS_MOST = 0, 10000
+local function overflowed()
+  overflows, dirty = overflows + 1, true
+  if overflows > OVERFLOWS_MOST then
+    kill("ERR emuredis ended the script: it overflowed the C stack " .. OVERFLOWS_MOST .. " times")
+  end
+end
+
+-- To be called with every error that a script catches: some of them it may not outlive.
+local function noticed(err)
+  if killed then
+    still_killed()
+  elseif err == "not enough memory" then
+    kill(NO_MEMORY)
+  elseif type(err) == "string"
+    and (find(err, "C stack overflow", 1, true) or err == "error in error handling") then
+    overflowed()
+  end
+end
+
+-- End the script that wants more memory than there is.
+local function out_of_memory()
+  kill(NO_MEMORY)
+  error({ err = NO_MEMORY }, 0)
+end
+
 -- What a script caught, if it is nothing that scripts may hold: then the script ends.
 local function refuse_foreign(err)
   if type(err) == "userdata" and err ~= null then
@@ -297,9 +402,12 @@ local kit = {
   host = host, null = null, real = real, view = view, metatables = metatables, globals = globals, whole = whole,
   signed = signed,
   raise = raise, fail = fail, where = where, bad_argument = bad_argument, expected = expected, rawget = rawget,
-  is_native = is_native, c_string = c_string, compile = compile, enclosed = enclosed, tick = tick, kill = kill,
-  refuse_foreign = refuse_foreign,
-  env = env, arm = arm, user_line = user_line, event = event, ours = OURS, bytecode = BYTECODE, readonly = READONLY,
+  is_native = is_native, c_string = c_string, compile = compile, enclosed = enclosed, kill = kill,
+  watch = watch_thread, killed = still_killed,
+  refuse_foreign = refuse_foreign, noticed = noticed, crowded = crowded, out_of_memory = out_of_memory,
+  room = function() return mark * 1024 end,
+  stopping = function() stopped, dirty = true, true end,
+  env = env, user_line = user_line, event = event, ours = OURS, bytecode = BYTECODE, readonly = READONLY,
 }
 local replies, calls = parts.replies(kit), parts.calls(kit)
 local reply_table, failure, set_resp = replies.table, replies.failure, calls.set_resp
@@ -312,26 +420,66 @@ for _, name in next, { "cjson", "bit", "struct", "cmsgpack" } do
   globals[name] = view(parts[name](kit))
 end
 
--- Whatever ended the script is over: what it was ended with, if it was. The host learns of what it raised itself.
-local function settle(ok, value)
-  local message
+-- The next script starts with everything as it should be, whatever this one was ended by.
+local function restore()
   if killed then
-    arm()  -- first, or the next line would tick and kill anew
-    killed, message = false, kill_message
+    killed, kill_message, raised = false, nil, 0
+    arm()
     set_resp(2)
   end
+  if stopped then
+    stopped = false
+    collect("restart")
+  end
+  if made > 0 then
+    for thread in next, hooks do
+      if thread ~= main then
+        hooks[thread] = nil
+      end
+    end
+  end
+  made, overflows, dirty = 0, 0, false
+end
+
+-- To be called before a script runs: the last one may have been ended where nothing of ours could be run any more.
+local function fresh()
+  if killed or dirty then
+    restore()
+  end
+end
+
+-- Whatever ended the script is over: what it was ended with, if it was. The host learns of what it raised itself.
+local function settle(ok, value)
+  local message = killed and kill_message or nil
+  fresh()
   if not ok and type(value) == "userdata" and value ~= null then
     crashed(value)
   end
   return message
 end
 
+-- Let go of all that the last script used.
+local function recover()
+  if not host.has_libraries then
+    globals.KEYS, globals.ARGV = {}, {}
+  end
+  replies.forget()
+  calls.forget()
+  collect()
+end
+
 local function finished(ok, value)
+  if gcinfo() > mark then
+    recover()  -- the host gives the next script its arguments where lack of memory is fatal
+  end
   local ended = settle(ok, value)
-  if ended and ok then  -- it caught the error and was done within the line
+  if ended and ok and sub(ended, 1, #KILLED) ~= KILLED then  -- it caught the error and was done within the line
     return 1, ended
   end
   if not ok then
+    if value == "not enough memory" then  -- Lua's own; a script's error has become a table
+      return 1, NO_MEMORY
+    end
     local told, kind, message = pcall(failure, value)
     if told then
       return kind, message
@@ -363,16 +511,20 @@ local function split(numkeys, ...)
 end
 
 local function run(fn, numkeys, ...)
+  if killed or dirty then
+    restore()
+  end
   globals.KEYS, globals.ARGV = split(numkeys, ...)
   return finished(xpcall(fn, error_handler))
 end
 
 local function run_tables(fn, keys, args)
+  restore()
   globals.KEYS, globals.ARGV = keys, args
   return finished(xpcall(fn, error_handler))
 end
 
-local function mark(n)
+local function pass_mark(n)
   seen[-n] = true
 end
 
@@ -400,7 +552,7 @@ local function watch(on, sha, chunk, how)
   if how then
     all_seen[sha] = all_seen[sha] or {}
     seen = all_seen[sha]
-    globals.__cov = mark
+    globals.__cov = pass_mark
   else
     globals.__cov = nil
   end
@@ -416,12 +568,18 @@ local function lines_seen(sha)
   return unpack(lines)
 end
 
+local function set_mark(bytes)
+  mark = bytes / 1024
+  calls.set_mark(mark)
+end
+
 local box = { compile = compile, run = run, run_tables = run_tables, scalars = calls.scalars, arrays = calls.arrays,
               set_resp = set_resp, take = calls.take, more = replies.more,
-              watch = watch, seen = lines_seen, inspect = inspect }
+              watch = watch, seen = lines_seen, inspect = inspect,
+              mark = set_mark, recover = recover, collect = function() collect() end, pace = pace }
 if host.has_libraries then
   kit.env, kit.server, kit.missing_global, kit.error_handler = env, calls.server, missing_global, error_handler
-  kit.finished, kit.split, kit.settle = finished, split, settle
+  kit.finished, kit.split, kit.settle, kit.fresh = finished, split, settle, fresh
   for name, fn in next, parts.library(kit) do
     box[name] = fn
   end

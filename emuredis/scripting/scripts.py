@@ -108,14 +108,14 @@ class Scripts:
             recent[script.sha] = script
         if self._watch is not None:
             return self._run_watched(self._watch, ctx, script, numkeys, argv[3:], read_only, short)
-        return self._runtime.run(script.fn, numkeys, argv[3:], read_only, short, ctx)
+        return self._runtime.run(script.fn, numkeys, argv[3:], read_only, short, ctx, script.sha)
 
     def _run_watched(self, watch: Watch, ctx: Session, script: Script, numkeys: int, args: list[bytes],
                      read_only: bool, short: bool) -> Reply:  # fmt: skip
         runtime = self._runtime
         run = Run(self.engine, runtime, script, args[:numkeys], args[numkeys:], read_only, ctx)
         fn = runtime.marked(script.sha, script.body) if watch.marked else script.fn
-        return watch.run(run, lambda: runtime.run(fn, numkeys, args, read_only, short, ctx))
+        return watch.run(run, lambda: runtime.run(fn, numkeys, args, read_only, short, ctx, script.sha))
 
     def rewatch(self) -> None:
         """The observers changed."""
@@ -171,6 +171,8 @@ class Scripts:
 
     def _add(self, body: bytes, evictable: bool) -> Script:
         flags, shebang = read_shebang(body)
+        if self._runtime.crowding(body):
+            self._forget_evictable()
         fn = self._runtime.compile(body[shebang:])
         sha = _sha1(body)
         if evictable and len(self._recent) >= _KEPT:
@@ -181,6 +183,12 @@ class Scripts:
         if evictable:
             self._recent[sha] = script
         return script
+
+    def _forget_evictable(self) -> None:
+        for script in self._recent.values():
+            del self._by_body[script.body], self._by_sha[script.sha]
+        self.evicted += len(self._recent)
+        self._recent.clear()
 
 
 def _sha1(body: bytes) -> bytes:

@@ -89,8 +89,8 @@ Job = Callable[[Channel], Reply]
 
 class Connection:
     __slots__ = (
-        "_ahead", "_config", "_engine", "_executing", "_job", "_later", "_net", "_out", "_parked", "_parser",
-        "_pending", "_queued", "_server", "_unread", "_unsent", "dead", "ending", "session", "sock",
+        "_ahead", "_config", "_engine", "_job", "_later", "_net", "_out", "_parked", "_parser",
+        "_pending", "_queued", "_server", "_unread", "_unsent", "dead", "ending", "executing", "session", "sock",
     )  # fmt: skip
 
     def __init__(self, server: Server, sock: socket.socket, session: Session, parser: Parser) -> None:
@@ -105,7 +105,7 @@ class Connection:
         self._out: list[bytes] = []  # made, not yet given to the socket
         self._unsent: deque[memoryview] = deque()  # not taken by the socket
         self._queued = 0  # size of `_unsent`
-        self._executing = False
+        self.executing = False  # a command is being run, from within which the loop may look at other sockets
         self._later: list[bytes] = []  # pushes to this client caused by the command it is running
         self._parked = False
         self._pending: list[Argv] = []
@@ -188,7 +188,7 @@ class Connection:
         session, later = self.session, self._later
         append, execute = self._out.append, self._engine.execute
         with self._engine.lock:
-            self._executing = True
+            self.executing = True
             if self._engine.observers:
                 self._engine.batch(len(commands))
             for argv in commands:
@@ -213,7 +213,7 @@ class Connection:
                 if kind is ReplyError and argv[0].lower() in _FORBIDDEN:
                     self.drop()
                     break
-            self._executing = False
+            self.executing = False
 
     def _park(self, commands: list[Argv], blocked: Argv) -> None:
         """The command is parked: keep those behind it for later."""
@@ -228,7 +228,7 @@ class Connection:
 
     def _on_push(self, push: Reply) -> None:
         data = encode(push, self.session.protocol)
-        if self._executing:
+        if self.executing:
             self._later.append(data)
         else:
             self._arrived(data, False)

@@ -136,10 +136,12 @@ class Server:
             return
         self.bind()
         self._ident = threading.get_ident()
+        self.engine.busy.loops[self._ident] = self
         try:
             while not self._stopping:
                 self._turn(self._sleep())
         finally:
+            del self.engine.busy.loops[self._ident]
             for connection in list(self._connections):
                 connection.flush()
                 connection.drop()
@@ -231,10 +233,29 @@ class Server:
 
     # -- the loop -------------------------------------------------------------------------------
 
+    def serve_busy(self) -> None:
+        """Look after the sockets once, in the midst of a script that this loop runs for one of its clients."""
+        self._look(0.0)
+        for connection in list(self._touched):
+            if not connection.executing:
+                connection.flush()
+
     def _turn(self, timeout: float | None) -> None:
+        self._look(timeout)
+        while self._touched:
+            touched, self._touched = self._touched, {}
+            for connection, go_on in touched.items():
+                if go_on and not connection.dead:
+                    connection.resume()
+                connection.flush()
+
+    def _look(self, timeout: float | None) -> None:
+        """Wait until sockets are ready and serve them; one whose command is under way is left alone."""
         for key, mask in self._selector.select(timeout):
             target = key.data
             if target.__class__ is Connection:
+                if target.executing:
+                    continue
                 if mask & WRITE and not target.dead:
                     target.write()
                 if mask & READ and not target.dead:
@@ -243,12 +264,6 @@ class Server:
                 self._empty_inbox()
             else:
                 self._accept(target)
-        while self._touched:
-            touched, self._touched = self._touched, {}
-            for connection, go_on in touched.items():
-                if go_on and not connection.dead:
-                    connection.resume()
-                connection.flush()
 
     def _sleep(self) -> float | None:
         """Do what is due; how long the loop may sleep then, in seconds (None: for ever)."""

@@ -7,7 +7,7 @@ import pytest
 from tests.support.live import LiveServer, binary
 
 pytest_plugins = ["pytester"]
-OPTIONS = ("-p", "emuredis.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+OPTIONS = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 
 
 def run(pytester: pytest.Pytester, code: str, *options: str) -> pytest.RunResult:

@@ -136,7 +136,8 @@ def test_a_library_is_cut_off_when_loading_takes_too_long(both: Both) -> None:
 
 def test_restoring_and_running_are_cut_off_by_the_limit() -> None:
     emulator = Emulator(config={"script-instruction-limit": 300_000})
-    ended = "ERR emuredis ended this script after 300000 Lua instructions (script-instruction-limit)"
+    why = "it ran for more than 300000 Lua instructions (script-instruction-limit)"
+    ended = f"ERR emuredis ended the script that loads a library: {why}"
     endless = (HEAD + "while true do end").encode()
     answer = run(emulator, "FUNCTION", "RESTORE", function_dump.dump([endless]))
     assert error_of(answer) == "ERR Error registering functions: " + ended
@@ -144,7 +145,7 @@ def test_restoring_and_running_are_cut_off_by_the_limit() -> None:
     run(
         emulator, "FUNCTION", "LOAD", HEAD + register("f", "pcall(function() while true do end end) return 1")
     )
-    assert error_of(run(emulator, "FCALL", "f", 0)).startswith(ended)
+    assert error_of(run(emulator, "FCALL", "f", 0)).startswith(f"ERR emuredis ended the script f: {why}")
     assert run(emulator, "FUNCTION", "LOAD", "REPLACE", HEAD + register("f", "return 2")) == b"$3\r\nlib\r\n"
     assert run(emulator, "FCALL", "f", 0) == b":2\r\n"
 
@@ -229,16 +230,19 @@ def test_a_fault_of_a_command_ends_the_function_and_is_raised(monkeypatch: pytes
 def test_an_interrupt_gets_through_while_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     emulator = Emulator()
     run(emulator, "FUNCTION", "LOAD", HEAD + register("g", "return 2"))
-    runtime = emulator.engine.functions._runtime
+    guard = emulator.engine.functions._runtime.guard
 
     class Interrupting:
+        script_time_limit = busy_reply_threshold = 0
+        script_memory_limit = emulator.engine.config.script_memory_limit
+
         @property
         def script_instruction_limit(self) -> int:
-            if runtime._loading and runtime._ticks_left < 90:
+            if guard._ticks > 10:
                 raise KeyboardInterrupt
             return 10_000_000
 
-    monkeypatch.setattr(runtime, "_config", Interrupting())
+    monkeypatch.setattr(guard, "_config", Interrupting())
     with pytest.raises(KeyboardInterrupt):
         run(emulator, "FUNCTION", "LOAD", "#!lua name=x\nwhile true do end")
     monkeypatch.undo()

@@ -154,7 +154,7 @@ def test_an_endless_script_is_ended(script: str) -> None:
 
 def test_an_ended_script_takes_nothing_from_the_next() -> None:
     emulator = Emulator(config={"script-instruction-limit": 300_000})
-    assert error_of(evaluate(emulator, "while true do end")).startswith("ERR emuredis ended this script")
+    assert error_of(evaluate(emulator, "while true do end")).startswith("ERR emuredis ended the script ")
     assert evaluate(emulator, "for i = 1, 150000 do end return 1") == b":1\r\n"
 
 
@@ -222,17 +222,18 @@ def test_an_interrupt_on_the_way_into_a_command_gets_through(way: str) -> None:
 
 def _interrupted(runtime: Any, config: Any, run: Any, *args: Any) -> Any:
     """Run with the configuration swapped once the run has begun, so that the first tick raises."""
-    kept, take = runtime._config, runtime._run
+    guard = runtime.guard
+    kept, take = guard._config, runtime._run
 
     def begun(*given: Any) -> Any:
-        runtime._config = config
+        guard._config = config
         return take(*given)
 
     runtime._run = begun
     try:
         return run(*args)
     finally:
-        runtime._config, runtime._run = kept, take
+        guard._config, runtime._run = kept, take
 
 
 @pytest.mark.slow
