@@ -34,6 +34,7 @@ class Script:
 
     __slots__ = ("body", "evictable", "flags", "fn", "sha")
     chunk = USER_SCRIPT
+    called = None
 
     def __init__(
         self, sha: bytes, body: bytes, fn: Any, flags: frozenset[bytes] | None, evictable: bool
