@@ -121,6 +121,7 @@ class Functions:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.catalog = Catalog()
+        self.running: tuple[bytes, list[bytes]] = (b"", [])  # the name and command of the last call
         self._watch: Watch | None = None
         self._runtime = self._new_runtime()
         enrol(self)
@@ -153,6 +154,7 @@ class Functions:
             read_only = True
         elif read_only:
             raise errors.err("Can not execute a script with write flag using *_ro command.")
+        self.running = function.name, argv
         run, args = self._runtime.run, argv[3:]
         watch = self._watch
         if watch is None:
