@@ -146,6 +146,7 @@ def explore(
     every: bool = False,
     allow: Sequence[str] = (),
     config: dict[str, Any] | None = None,
+    scripts: Mapping[str, str | bytes] | None = None,
 ) -> Exploration:
     """Run ``actors`` under many schedules.
 
@@ -162,6 +163,7 @@ def explore(
     ``scheduler``: "exhaustive", at most ``schedules`` of them (default: 100,000), or "random" or "pct", so many
     (default: 1,000) from ``seed``. ``reduce=False`` also tries schedules that differ only in the order of steps that do
     not touch the same; ``every=True`` goes on after the first violation and counts them.
+    ``scripts``: sources by name, so that timelines say "claim.lua" instead of a SHA1. ``config``: as for the emulator.
 
     Raises ValueError for a bad argument, EmulatorError if the program does not do the same in the same schedule.
     """
@@ -175,6 +177,8 @@ def explore(
         raise ValueError(f"allow knows 'errors' and 'stuck', not {sorted(unknown)[0]!r}")
     bounds = Bounds(crashes, lost_replies, clock_steps)
     world = _world(actors, bounds, setup, seed, restarts, config)
+    for name, source in (scripts or {}).items():
+        world.emulator.name_script(name, source)
     try:
         return _Explorer(world, oracles_of(check), frozenset(allow)).run(
             scheduler, schedules, seed, reduce, preemptions, every

@@ -11,7 +11,7 @@ from emuredis.lab.world import CLOCK, Event
 from emuredis.protocol.views import view2
 from emuredis.replies import BLOCKED
 
-__all__ = ["changes_of", "shown", "steps_of", "timeline"]
+__all__ = ["changes_of", "command_of", "shown", "steps_of", "timeline"]
 
 
 def timeline(labels: list[str], events: list[Event], width: int = 24) -> str:
@@ -39,7 +39,7 @@ def steps_of(event: Event) -> list[tuple[str, str]]:
     elif event.choice[1:] == "!":
         out = [(event.actor, "CRASH")]
     else:
-        text = shown(event.argv)
+        text = command_of(event)
         if event.choice[1:] == "?":
             out = [(event.actor, f"{text} -> reply lost")]
         elif event.reply is BLOCKED:
@@ -52,6 +52,13 @@ def steps_of(event: Event) -> list[tuple[str, str]]:
     if event.problem:
         out.append((event.actor, f"ends: {event.problem}"))
     return out
+
+
+def command_of(event: Event) -> str:
+    """The command of a step; a script by its name, if it has one, with its keys and arguments."""
+    if event.script:
+        return f"{event.script} {shown(event.argv[3:])}" if event.argv[3:] else event.script
+    return shown(event.argv)
 
 
 def changes_of(event: Event) -> list[str]:

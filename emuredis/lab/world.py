@@ -9,6 +9,7 @@ A `World` is used for many runs; `begin` puts the emulator back to what ``setup`
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ __all__ = ["CLOCK", "Bounds", "Event", "World"]
 
 CLOCK = "+"
 FOOTPRINTS_MOST = 10_000
+_EVALS = frozenset((b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Event:
     calls: list[tuple[list[bytes], Any]] = field(default_factory=list)
     changes: dict[tuple[int, bytes], tuple[Content | None, Content | None]] = field(default_factory=dict)
     problem: str = ""  # an exception that ended the actor
+    script: str = ""  # the name of the script it runs, if it has one
 
 
 class _Calls(Observer):
@@ -314,7 +317,11 @@ class World:
 
     def _note(self, choice: str, label: str, argv: list[bytes]) -> None:
         self._before = self._contents()
-        self.events.append(Event(choice, label, argv, None, self.engine.now_ns() // 1_000_000))
+        event = Event(choice, label, argv, None, self.engine.now_ns() // 1_000_000)
+        if len(argv) > 2 and argv[0].upper() in _EVALS:
+            sha = argv[1] if argv[0].upper().startswith(b"EVALSHA") else _sha1(argv[1])
+            event.script = self.engine.script_names.get(sha.lower(), "")
+        self.events.append(event)
 
     def _note_reply(self, reply: Any) -> None:
         self.events[-1].reply = reply
@@ -346,6 +353,10 @@ class World:
             }
         finally:
             self.watching = watching
+
+
+def _sha1(body: bytes) -> bytes:
+    return hashlib.sha1(body, usedforsecurity=False).hexdigest().encode()
 
 
 def _waited(waiter: Any) -> Footprint:
