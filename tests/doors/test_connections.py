@@ -85,8 +85,8 @@ async def the_connection_keeps_its_state(w: World) -> list[object]:
         await got(r.execute_command("UNWATCH")),
         await got(r.client_setname("me")),
         await got(r.client_getname()),
-        await got(r.reset()),
-        await got(r.get("n")),
+        # Back to RESP2, whose nulls older packages' RESP3 parsers wait for for ever.
+        *([] if w.door.version < (6,) else [await got(r.reset()), await got(r.get("n"))]),
     ]
 
 
