@@ -166,8 +166,7 @@ class AsyncConnectionDoor(_Base):
                 "emuredis does not support the option command_packer of an asyncio connection"
             )
         self.emulator = emulator
-        library = self.library
-        super().__init__(path="", **library.with_driver_info(library.drop_network_options(options)))
+        super().__init__(path="", **self.library.connection_options(options, asynchronous=True))
 
     @property
     def link(self) -> AsyncLink | None:

@@ -38,7 +38,7 @@ class AsyncClientDoor(ShortWay, _Base):
         else:
             # The package turns its options into those of a pool; nothing is connected yet.
             library = self.library
-            quiet = library.no_maintenance()
+            quiet = library.no_maintenance(self._stock)
             super().__init__(**library.with_driver_info(options), **quiet)
             ours = library.pool_options(self.connection_pool, library.aio.SSLConnection)
             if quiet:

@@ -42,7 +42,7 @@ class ClientDoor(ShortWay, _Base):
         else:
             # The package turns its options into those of a pool; nothing is connected yet.
             library = self.library
-            quiet = library.no_maintenance()
+            quiet = library.no_maintenance(self._stock)
             super().__init__(host, port, db, password, **library.with_driver_info(options), **quiet)
             ours = library.pool_options(self.connection_pool, library.sync.SSLConnection)
             if quiet:

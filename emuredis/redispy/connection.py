@@ -101,8 +101,7 @@ class ConnectionDoor(_Base):
 
     def __init__(self, *, emulator: Emulator, **options: Any) -> None:
         self.emulator = emulator
-        library = self.library
-        super().__init__(path="", **library.with_driver_info(library.drop_network_options(options)))
+        super().__init__(path="", **self.library.connection_options(options, asynchronous=False))
 
     @property
     def link(self) -> Link | None:

@@ -36,6 +36,10 @@ def _module(name: str) -> Any:
         return None
 
 
+def _takes(function: Any, option: str) -> bool:
+    return option in inspect.signature(function).parameters
+
+
 class Library:
     """One client package, by its name: "redis" or "valkey"."""
 
@@ -57,21 +61,44 @@ class Library:
         self.unset = getattr(utils, "SENTINEL", None)
         self._recorder = _module(f"{name}.observability.recorder")
         self._maintenance = _module(f"{name}.maint_notifications")
+        clients = [
+            getattr(half, name.capitalize()) for half in (self.package, import_module(f"{name}.asyncio"))
+        ]
+        self._asking = [client for client in clients if _takes(client, "maint_notifications_config")]
+        # redis-py 7 asks for maintenance notifications only through parsers of its own classes.
+        self._asks_parsers = self._maintenance is not None and self.package.__version__.startswith("7.")
+        halves = (False, self.sync), (True, self.aio)
+        self._asking_connections = {
+            asynchronous: _takes(half.AbstractConnection, "maint_notifications_config")
+            for asynchronous, half in halves
+        }
         #: The time of day as the package reads it for its health checks.
         self.wall_seconds: Any = getattr(self.sync.time, "time", self.sync.time)
         #: Whether a connection is told how long to read, and its parser with it.
-        read = inspect.signature(self.sync.UnixDomainSocketConnection.read_response)
-        self.reads_with_timeout = "timeout" in read.parameters
+        self.reads_with_timeout = _takes(self.sync.UnixDomainSocketConnection.read_response, "timeout")
 
     def measured(self) -> bool:
         """Whether the package's own metrics are switched on."""
         return getattr(self._recorder, "_metrics_collector", None) is not None
 
-    def no_maintenance(self) -> dict[str, Any]:
-        """The option that switches off what asks the server about maintenance."""
-        if self._maintenance is None:
+    def no_maintenance(self, client: Any) -> dict[str, Any]:
+        """The option with which a class of clients does not ask the server about maintenance; {} if it never does."""
+        if self._maintenance is None or client not in self._asking:
             return {}
         return {"maint_notifications_config": self._maintenance.MaintNotificationsConfig(enabled=False)}
+
+    def connection_options(self, options: dict[str, Any], asynchronous: bool) -> dict[str, Any]:
+        """The options of a connection as the package's own class takes them."""
+        options = self.with_driver_info(self.drop_network_options(options))
+        if not self._asks_parsers or not self._asking_connections[asynchronous]:
+            return options
+        asked = options.get("maint_notifications_config")
+        if asked is not None and asked.enabled is True:
+            return options
+        return {
+            **options,
+            "maint_notifications_config": self._maintenance.MaintNotificationsConfig(enabled=False),
+        }
 
     @cached_property
     def _driver_info(self) -> Any:

@@ -198,7 +198,7 @@ async def arguments(w: World) -> list[object]:
         await got(r.get("f")),
         await got(r.set("f", 0.1)),
         await got(r.get("f")),
-        await w.tried(lambda: r.set("b", bytearray(b"ab"))),  # older packages refuse it
+        (await w.tried(lambda: r.set("b", bytearray(b"ab")))) is True,  # some packages refuse it
         await got(r.get("b")),
         await got(r.set("m", memoryview(b"cd"))),
         await got(r.get("m")),
