@@ -166,6 +166,7 @@ class AsyncConnectionDoor(_Base):
                 "emuredis does not support the option command_packer of an asyncio connection"
             )
         self.emulator = emulator
+        options = self.library.drop_network_options(options)
         super().__init__(path="", **self.library.connection_options(options, asynchronous=True))
 
     @property

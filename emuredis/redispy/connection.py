@@ -101,6 +101,7 @@ class ConnectionDoor(_Base):
 
     def __init__(self, *, emulator: Emulator, **options: Any) -> None:
         self.emulator = emulator
+        options = self.library.drop_network_options(options)
         super().__init__(path="", **self.library.connection_options(options, asynchronous=False))
 
     @property

@@ -65,8 +65,7 @@ class Library:
             getattr(half, name.capitalize()) for half in (self.package, import_module(f"{name}.asyncio"))
         ]
         self._asking = [client for client in clients if _takes(client, "maint_notifications_config")]
-        # redis-py 7 asks for maintenance notifications only through parsers of its own classes.
-        self._asks_parsers = self._maintenance is not None and self.package.__version__.startswith("7.")
+        # redis-py takes maintenance notifications only from parsers of its own classes, and never from this server.
         halves = (False, self.sync), (True, self.aio)
         self._asking_connections = {
             asynchronous: _takes(half.AbstractConnection, "maint_notifications_config")
@@ -89,8 +88,8 @@ class Library:
 
     def connection_options(self, options: dict[str, Any], asynchronous: bool) -> dict[str, Any]:
         """The options of a connection as the package's own class takes them."""
-        options = self.with_driver_info(self.drop_network_options(options))
-        if not self._asks_parsers or not self._asking_connections[asynchronous]:
+        options = self.with_driver_info(options)
+        if not self._asking_connections[asynchronous]:
             return options
         asked = options.get("maint_notifications_config")
         if asked is not None and asked.enabled is True:
