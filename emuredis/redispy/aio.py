@@ -22,7 +22,7 @@ from emuredis.redispy.convert import Converter
 from emuredis.redispy.idle import Wait, idler
 from emuredis.redispy.library import Library
 from emuredis.redispy.link import Closed, Link
-from emuredis.redispy.pools import url_options
+from emuredis.redispy.pools import emulator_for, url_options
 from emuredis.replies import Push, Reply
 
 __all__ = ["AsyncConnectionDoor", "AsyncLink", "AsyncPoolDoor", "Turns"]
@@ -260,8 +260,9 @@ class AsyncPoolDoor(_Base):
     connection_door: Any
 
     def __init__(self, emulator: Emulator | None = None, connection_class: Any = None,
-                 max_connections: int | None = None, **options: Any) -> None:  # fmt: skip
-        self.emulator = Emulator() if emulator is None else emulator
+                 max_connections: int | None = None, version: Any = None, server_type: str | None = None,
+                 **options: Any) -> None:  # fmt: skip
+        self.emulator = emulator_for(emulator, version, server_type)
         super().__init__(connection_class=connection_class or self.connection_door,
                          max_connections=max_connections, emulator=self.emulator,
                          **self.library.drop_network_options(options))  # fmt: skip

@@ -30,9 +30,10 @@ class AsyncClientDoor(ShortWay, _Base):
     _pipeline_door: Any
 
     def __init__(self, *, emulator: Emulator | None = None, connection_pool: Any = None,
-                 maint_notifications_config: Any = None, **options: Any) -> None:  # fmt: skip
+                 maint_notifications_config: Any = None, version: Any = None, server_type: str | None = None,
+                 **options: Any) -> None:  # fmt: skip
         if connection_pool is not None:
-            if emulator is not None:
+            if emulator is not None or version is not None or server_type is not None:
                 raise TypeError("give an emulator or a connection_pool, not both: the pool has its emulator")
             super().__init__(connection_pool=connection_pool, **options)
         else:
@@ -43,7 +44,7 @@ class AsyncClientDoor(ShortWay, _Base):
             ours = library.pool_options(self.connection_pool, library.aio.SSLConnection)
             if quiet:
                 ours["maint_notifications_config"] = maint_notifications_config
-            self.connection_pool = self._pool_door(emulator, **ours)
+            self.connection_pool = self._pool_door(emulator, version=version, server_type=server_type, **ours)
         self._turns = Turns()
         self._choose_way()
 

@@ -33,9 +33,9 @@ class ClientDoor(ShortWay, _Base):
     def __init__(self, host: str = "localhost", port: int = 6379, db: int = 0, password: str | None = None, *,
                  emulator: Emulator | None = None, connection_pool: Any = None,
                  single_connection_client: bool = False, maint_notifications_config: Any = None,
-                 **options: Any) -> None:  # fmt: skip
+                 version: Any = None, server_type: str | None = None, **options: Any) -> None:  # fmt: skip
         if connection_pool is not None:
-            if emulator is not None:
+            if emulator is not None or version is not None or server_type is not None:
                 raise TypeError("give an emulator or a connection_pool, not both: the pool has its emulator")
             super().__init__(connection_pool=connection_pool, single_connection_client=single_connection_client,
                              **options)  # fmt: skip
@@ -47,7 +47,7 @@ class ClientDoor(ShortWay, _Base):
             ours = library.pool_options(self.connection_pool, library.sync.SSLConnection)
             if quiet:
                 ours["maint_notifications_config"] = maint_notifications_config
-            self.connection_pool = self._pool_door(emulator, **ours)
+            self.connection_pool = self._pool_door(emulator, version=version, server_type=server_type, **ours)
             if single_connection_client:
                 self._single_connection_client = True
                 self.connection = self.connection_pool.get_connection()

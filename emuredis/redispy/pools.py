@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from emuredis.emulator import Emulator
 from emuredis.redispy.library import Library
 
-__all__ = ["PoolDoor", "url_options"]
+__all__ = ["PoolDoor", "emulator_for", "url_options"]
 
 _Base: Any = object
 
@@ -40,6 +40,15 @@ def url_options(url: str, library: Library) -> dict[str, Any]:
     return options
 
 
+def emulator_for(emulator: Emulator | None, version: Any, server_type: str | None) -> Emulator:
+    """The emulator of a pool: the given one, or a new one of that release."""
+    if emulator is None:
+        return Emulator(version=version, server_type=server_type)
+    if version is not None or server_type is not None:
+        raise TypeError("give an emulator, or the version and server_type of a new one, not both")
+    return emulator
+
+
 class PoolDoor(_Base):
     """A pool of connections to one emulator, a new private one unless ``emulator`` is given.
 
@@ -50,8 +59,9 @@ class PoolDoor(_Base):
     connection_door: Any
 
     def __init__(self, emulator: Emulator | None = None, connection_class: Any = None,
-                 max_connections: int | None = None, **options: Any) -> None:  # fmt: skip
-        self.emulator = Emulator() if emulator is None else emulator
+                 max_connections: int | None = None, version: Any = None, server_type: str | None = None,
+                 **options: Any) -> None:  # fmt: skip
+        self.emulator = emulator_for(emulator, version, server_type)
         super().__init__(connection_class=connection_class or self.connection_door,
                          max_connections=max_connections, emulator=self.emulator,
                          **self.library.drop_network_options(options))  # fmt: skip
