@@ -261,7 +261,11 @@ class Emulator(Assertions):
         blocked, naming it, or a command runs.
         """
         with self._at_rest():
-            return Snapshot(take(self.engine), self._scripts(), self._libraries())
+            return self.snapshot_now()
+
+    def snapshot_now(self) -> Snapshot:
+        """As `snapshot`, for a command that runs at this moment and has changed nothing."""
+        return Snapshot(take(self.engine), self._scripts(), self._libraries())
 
     def restore(self, snapshot: Snapshot) -> None:
         """Be again as at `snapshot`, of this emulator or of another one.
@@ -270,13 +274,17 @@ class Emulator(Assertions):
         Raises EmulatorError while a client is blocked or a command runs, or if the numbers of databases differ.
         """
         with self._at_rest():
-            restore(self.engine, snapshot.state)
-            if snapshot.scripts != self._scripts():
-                from emuredis.scripting import scripts_of
+            self.restore_now(snapshot)
 
-                scripts_of(self.engine).replace(snapshot.scripts)
-            if snapshot.libraries != self._libraries():
-                _libraries_of(self.engine).replace(snapshot.libraries)
+    def restore_now(self, snapshot: Snapshot) -> None:
+        """As `restore`, for a command that runs at this moment and has changed nothing."""
+        restore(self.engine, snapshot.state)
+        if snapshot.scripts != self._scripts():
+            from emuredis.scripting import scripts_of
+
+            scripts_of(self.engine).replace(snapshot.scripts)
+        if snapshot.libraries != self._libraries():
+            _libraries_of(self.engine).replace(snapshot.libraries)
 
     def fork(self) -> Emulator:
         """Another emulator in the same state, with no clients; what happens to one, the other never sees.
