@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from emuredis import Emulator, EmulatorError, RdbError, ReplyError, __version__, listing
+from emuredis import Emulator, EmulatorError, ManualClock, RdbError, ReplyError, __version__, listing
 from emuredis.engine.config import PARAMETERS
 from emuredis.server import Server
 
@@ -66,6 +66,10 @@ def _parser() -> argparse.ArgumentParser:
                        help=f"0 for a free one (default: {DEFAULT_PORT}, or none beside --unix)")  # fmt: skip
     serve.add_argument("--unix", metavar="PATH", default=None, help="Unix socket to listen on")
     serve.add_argument("--seed", type=int, default=None, help="seed of everything random (default: drawn)")
+    serve.add_argument("--clock", choices=("system", "manual"), default="system",
+                       help="manual: time stands still unless a client moves it, see --control")  # fmt: skip
+    serve.add_argument("--control", action="store_true",
+                       help="the command EMUREDIS: clock, faults, snapshots, journal (see EMUREDIS HELP)")  # fmt: skip
     serve.add_argument(
         "--no-hiredis", action="store_true", help="read requests in Python even if hiredis is there"
     )
@@ -172,12 +176,14 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     }
     port = DEFAULT_PORT if options.port is None and options.unix is None else options.port
     try:
-        emulator = Emulator(seed=options.seed, config=config)
+        clock = ManualClock() if options.clock == "manual" else None
+        emulator = Emulator(clock, seed=options.seed, config=config)
     except ValueError as problem:
         parser.error(str(problem))
     if not _loaded(emulator, "dir" in given or "dbfilename" in given):
         return 1
-    server = Server(emulator, options.host, port, options.unix, hiredis=False if options.no_hiredis else None)
+    server = Server(emulator, options.host, port, options.unix, hiredis=False if options.no_hiredis else None,
+                    control=options.control)  # fmt: skip
     try:
         server.bind()
     except OSError as problem:

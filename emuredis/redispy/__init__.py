@@ -6,18 +6,28 @@ Three ways in, from the most faithful to the fastest; all give the same answers:
 * `pool`, a pool with less ceremony, for a stock ``redis.Redis(connection_pool=emuredis.pool(emulator))``;
 * `Redis`, a ``redis.Redis`` whose commands and pipelines take a short way.
 
-`emuredis.asyncio` has the same for ``redis.asyncio``. Only this package and `emuredis.asyncio` import redis-py.
+`emuredis.asyncio` has the same for ``redis.asyncio``, `emuredis.valkey` for valkey-py. The modules here know a client
+package by its `library.Library`; only `stock` and `stock_aio` mix them with redis-py's classes, and they are loaded
+when first asked for.
 """
 
 from __future__ import annotations
 
-try:
-    import redis  # noqa: F401
-except ImportError as problem:  # pragma: no cover - the message is the point
-    raise ImportError("emuredis.Redis needs redis-py: pip install 'emuredis[redis]'") from problem
+from typing import TYPE_CHECKING, Any
 
-from emuredis.redispy.client import Pipeline, Redis, from_url
-from emuredis.redispy.connection import Connection
-from emuredis.redispy.pools import ConnectionPool, pool
+if TYPE_CHECKING:
+    from emuredis.redispy.stock import Connection, ConnectionPool, Pipeline, Redis, from_url, pool
 
 __all__ = ["Connection", "ConnectionPool", "Pipeline", "Redis", "from_url", "pool"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        import redis  # noqa: F401
+    except ImportError as problem:  # pragma: no cover - the message is the point
+        raise ImportError("emuredis.Redis needs redis-py: pip install 'emuredis[redis]'") from problem
+    from emuredis.redispy import stock
+
+    return getattr(stock, name)
