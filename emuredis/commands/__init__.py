@@ -44,6 +44,9 @@ _MODULES = (
     "memory",
     "replication",
     "introspection",
+    "cluster",
+    "cluster_admin",
+    "cluster_scan",
 )
 
 for _name in _MODULES:
