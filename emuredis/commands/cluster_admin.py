@@ -112,7 +112,9 @@ def cluster_flushslot(ctx: Session, argv: list[bytes]) -> Reply:
     """Deletes the keys that this node has in a slot."""
     node = node_of(ctx)
     slot = slot_number(argv[2])
-    if len(argv) > 4 or (len(argv) == 4 and argv[3].lower() not in (b"sync", b"async")):
+    if len(argv) > 4:
+        raise wrong_use(argv)
+    if len(argv) == 4 and argv[3].lower() not in (b"sync", b"async"):
         raise errors.syntax()
     moving.drop_keys(node, slot)
     return OK
@@ -204,8 +206,10 @@ def _moves(node: Node, argv: list[bytes]) -> Moves:
                 raise errors.syntax()
             spans.append(_span(argv[at], argv[at + 1], spans))
             at += 2
-        if at + 1 >= len(argv) or not spans:
+        if at + 1 >= len(argv):
             raise errors.syntax()
+        if not spans:
+            raise errors.err("No slot ranges specified")
         target = _target(node, argv[at + 1])
         at += 2
         slots = {slot for first, last in spans for slot in range(first, last + 1)}

@@ -19,7 +19,7 @@ from emuredis.engine.cluster import Node
 from emuredis.keyspace.slot_index import keys_in_slot
 from emuredis.replies import Reply
 from emuredis.scalars import parse_unsigned
-from emuredis.slots import SLOTS, key_slot
+from emuredis.slots import SLOTS, key_slot, pattern_slot
 from emuredis.spec import command
 from emuredis.values.scan import ScanIndex
 
@@ -56,9 +56,9 @@ def _cursor(slot: int, place: int, node: Node) -> bytes:
 def clusterscan(ctx: Session, argv: list[bytes]) -> Reply:
     """Walks over the names of the keys of all nodes, a page at a time."""
     node = node_of(ctx)
-    options, only = _options(argv)
+    options, only, matched = _options(argv)
     if argv[1] == b"0":
-        wanted = only if only is not None else 0
+        wanted = only if only is not None else max(matched, 0)
         return [_cursor(wanted, 0, node), []]
     parts = _CURSOR.fullmatch(argv[1])
     place = None if parts is None else parse_unsigned(parts[3])
@@ -67,6 +67,10 @@ def clusterscan(ctx: Session, argv: list[bytes]) -> Reply:
     slot = key_slot(argv[1])
     if only is not None and only != slot:
         raise errors.err("Cursor slot mismatch with SLOT argument")
+    if matched >= 0:
+        if slot != matched:
+            return [_cursor(matched, 0, node) if slot < matched and only is None else b"0", []]
+        only = slot
     if place >= 1 << 32 or parts[1] != node.id[:6].encode():
         place = 0
     following, page = _page(ctx, node, slot, place, options.count, only)
@@ -77,8 +81,8 @@ def clusterscan(ctx: Session, argv: list[bytes]) -> Reply:
     return [following, page]
 
 
-def _options(argv: list[bytes]) -> tuple[ScanOptions, int | None]:
-    """The options of SCAN, and the slot. Raises ReplyError."""
+def _options(argv: list[bytes]) -> tuple[ScanOptions, int | None, int]:
+    """The options of SCAN, the slot asked for, the slot of all that matches (-1: any). Raises ReplyError."""
     only, rest, at = None, argv[:2], 2
     while at < len(argv):
         if argv[at].lower() == b"slot":
@@ -90,7 +94,9 @@ def _options(argv: list[bytes]) -> tuple[ScanOptions, int | None]:
         else:
             rest += argv[at : at + 2]
         at += 2
-    return parse_scan_options(rest, 2, b"scan"), only
+    options = parse_scan_options(rest, 2, b"scan")
+    patterns = [rest[at + 1] for at in range(2, len(rest) - 1, 2) if rest[at].lower() == b"match"]
+    return options, only, pattern_slot(patterns[-1]) if patterns else -1
 
 
 def _page(
@@ -100,6 +106,8 @@ def _page(
     page: list[bytes] = []
     while True:
         keys = keys_in_slot(ctx.db, slot)
+        if keys and len(page) >= count:
+            return _cursor(slot, 0, node), page
         if place or len(keys) > count - len(page):
             place, found = ScanIndex(keys, len(keys)).page(place, count - len(page))
             page += found
@@ -111,6 +119,4 @@ def _page(
             return b"0", page
         slot += 1
         if slot >= SLOTS or node.cluster.owners[slot] is not node:
-            return _cursor(slot, 0, node), page
-        if len(page) >= count:
             return _cursor(slot, 0, node), page

@@ -198,7 +198,14 @@ def _docs(cmd: Command) -> Reply:
         docs += [b"doc_flags", Set([Status(b"syscmd")])]
     if cmd.name in _DEPRECATED:
         since, other = _DEPRECATED[cmd.name]
-        docs += [b"doc_flags", Set([Status(b"deprecated")]), b"deprecated_since", since, b"replaced_by", other]
+        docs += [
+            b"doc_flags",
+            Set([Status(b"deprecated")]),
+            b"deprecated_since",
+            since,
+            b"replaced_by",
+            other,
+        ]
     arguments = cmd.arguments
     if arguments:
         docs += [b"arguments", _arguments(arguments, len(cmd.key_specs), [0])]

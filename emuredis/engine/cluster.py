@@ -151,16 +151,16 @@ class Node:
 
     def gate(self, session: Session, cmd: Command, argv: list[bytes]) -> None:
         """Send who asks for a slot of another node there. Raises ReplyError."""
-        asking = session.asking
-        if asking and session.queue is None:
+        asking = session.asking > (session.queue is None)
+        if session.asking and session.queue is None:
             session.asking -= 1  # it lasts for one command, or one transaction
         slot = -1
         if cmd.keys or cmd.name == "exec":
             calls: Calls = [(cmd, argv)]
             if cmd.name == "exec":
-                calls = session.queue or []
+                calls = [] if session.queue is None else session.queue
             try:
-                slot = self.route(session, calls, bool(asking))
+                slot = self.route(session, calls, asking)
             finally:
                 if cmd.name == "exec" and session.queue is not None:
                     session.asking = 0
@@ -193,6 +193,8 @@ class Node:
         """Go through the keys of ``calls``. Raises ReplyError if they are in several slots, or in nobody's."""
         found = _Found()
         is_open = False
+        # Of a transaction only EXEC asks which keys are there.
+        queueing = session.queue is not None and calls is not session.queue
         for cmd, argv in calls:
             found.sharded |= cmd.name in _SHARDED
             found.writes |= bool(cmd.flags & WRITE)
@@ -208,7 +210,7 @@ class Node:
                     raise ReplyError(CROSSSLOT)
                 else:
                     found.several |= key != found.keys[0]
-                if is_open and not found.sharded:
+                if is_open and not found.sharded and not queueing:
                     there = session.db.peek(key) is not None
                     found.existing += there
                     found.missing += not there

@@ -14,6 +14,7 @@ import sys
 from time import monotonic
 
 from .live import Connection, LiveServer, binary
+from .resp import Frame
 
 __all__ = ["LiveCluster"]
 
@@ -81,15 +82,17 @@ class LiveCluster:
         return b"cluster_state:ok" in told and known in told and b"handshake" not in nodes
 
     def settled(self) -> None:
-        """Wait until every node tells the same of who has which slots."""
+        """Wait until no slot is on its way and every node tells the same of who has which slots."""
         end = monotonic() + READY_SECONDS
         while monotonic() < end:
-            seen = []
+            seen, busy = set(), False
             for number in range(len(self.servers)):
                 connection = self.connect(number)
-                seen.append(connection.call("CLUSTER", "SLOTS").raw)
+                moves = connection.call("CLUSTER", "GETSLOTMIGRATIONS").value
+                busy |= any(_state(move) not in (b"success", b"failed", b"cancelled") for move in moves)
+                seen.add(connection.call("CLUSTER", "SLOTS").raw)
                 connection.close()
-            if len(set(map(len, seen))) == 1 and len(set(map(_ordered, seen))) == 1:
+            if len(seen) == 1 and not busy:
                 return
         raise RuntimeError("the live cluster did not settle")
 
@@ -114,8 +117,10 @@ def _last(count: int, primaries: int) -> int:
     return -1 if count == 0 else round(SLOTS / primaries * count - 1)
 
 
-def _ordered(raw: bytes) -> tuple[bytes, ...]:
-    return tuple(sorted(raw.split(b"\r\n")))
+def _state(migration: Frame) -> bytes:
+    words = [item.value for item in migration.value]
+    state: bytes = words[words.index(b"state") + 1]
+    return state
 
 
 def _config(server: LiveServer, name: str) -> bytes:
