@@ -20,7 +20,7 @@ from tests.support.live import Connection
 from tests.support.live_cluster import LiveCluster
 from tests.support.resp import Frame
 
-__all__ = ["Side", "blocks", "emulated", "live", "transcript"]
+__all__ = ["Side", "blocks", "emulated", "frame_of", "live", "transcript"]
 
 LINES = Path(__file__).parent / "lines"
 _PLACE = re.compile(rb"\{(id|port):(\d)\}")
@@ -82,7 +82,7 @@ class Side:
         value = self._value(frame.value)
         if isinstance(value, list):
             value = [self.masked(item) if isinstance(item, Frame) else item for item in value]
-        return Frame(frame.kind, value, repr(_plain(frame.kind, value)).encode())
+        return frame_of(frame.kind, value)
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, int) and not isinstance(value, bool):
@@ -100,6 +100,11 @@ class Side:
             value = re.sub(rb" \d{10,} ", b" time ", value)
             value = b"\n".join(sorted(value.removeprefix(b"txt:").split(b"\n")))
         return value
+
+
+def frame_of(kind: str, value: Any) -> Frame:
+    """A masked frame; what stands for its bytes is made from its value."""
+    return Frame(kind, value, repr(_plain(kind, value)).encode())
 
 
 def _plain(kind: str, value: Any) -> Any:

@@ -11,15 +11,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.lines import Block
+from tests.conformance.compare import fields
+from tests.conformance.lines import Block, Variant
 from tests.conformance.run import CLOSED, NOTHING, Entry
 from tests.support.resp import Frame
 
-from .harness import blocks, live, transcript
+from .harness import blocks, frame_of, live, transcript
 
 __all__ = ["has", "read"]
 
 FILE = Path(__file__).with_name("recorded.json")
+EXACT, UNORDERED = Variant(), Variant("unordered")
 
 
 def _name(block: Block, protocol: int) -> str:
@@ -42,37 +44,36 @@ def read(block: Block, protocol: int) -> list[Entry]:
     lines = {line.number: line for line in block.lines}
     entries = []
     for number, text, kept in _all()[_name(block, protocol)]:
-        variant = lines[number].variant if number else _variant_of(text)
+        variant = lines[number].variant if number else UNORDERED if text.startswith("(keys") else EXACT
         entries.append(Entry(number, text, variant, _restored(kept)))
     return entries
 
 
-def _variant_of(text: str) -> Any:
-    from tests.conformance.lines import Variant
-
-    return Variant("unordered") if text.startswith("(keys") else Variant()
-
-
-def _kept(frame: Frame) -> Any:
+def _kept(frame: Frame, variant: Variant = EXACT) -> Any:
+    """A frame as JSON, as far as it is compared."""
     if frame is NOTHING or frame is CLOSED:
         return frame is CLOSED
+    if variant.name == "kind" and frame.value is not None:
+        return [frame.kind, ""]
+    if variant.name == "fields":
+        return [frame.kind, "".join(f" {name}={value}" for name, value in fields(frame, variant.names))]
     value = frame.value
     if isinstance(value, list):
         value = [_kept(item) for item in value]
     elif isinstance(value, bytes):
         value = value.decode("latin-1")
-    return [frame.kind, value, frame.raw.decode("latin-1")]
+    return [frame.kind, value]
 
 
 def _restored(kept: Any) -> Frame:
     if isinstance(kept, bool):
         return CLOSED if kept else NOTHING
-    kind, value, raw = kept
+    kind, value = kept
     if isinstance(value, list):
         value = [_restored(item) for item in value]
     elif isinstance(value, str):
         value = value.encode("latin-1")
-    return Frame(kind, value, raw.encode("latin-1"))
+    return frame_of(kind, value)
 
 
 def main() -> None:
@@ -82,11 +83,12 @@ def main() -> None:
         for protocol in block.protocols:
             entries = transcript(block, protocol, side)
             kept[_name(block, protocol)] = [
-                [entry.number, entry.text, _kept(entry.frame)] for entry in entries
+                [entry.number, entry.text, _kept(entry.frame, entry.variant)] for entry in entries
             ]
     side.close()
     cluster.stop()
-    FILE.write_text(json.dumps(kept, indent=0, ensure_ascii=True) + "\n", "utf-8")
+    rows = [f"{json.dumps(name)}: {json.dumps(entries)}" for name, entries in kept.items()]
+    FILE.write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf-8")
 
 
 if __name__ == "__main__":
