@@ -145,7 +145,7 @@ class ClusterRun(Run):
                     break
             client.close()
         for number in range(len(self.side.nodes)):
-            keys = self.side.ask(number, "KEYS", "*")
+            keys = self.side.masked(self.side.ask(number, "KEYS", "*"))
             self.entries.append(Entry(0, f"(keys of node {number})", Variant("unordered"), keys))
 
 
