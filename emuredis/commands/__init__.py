@@ -47,6 +47,7 @@ _MODULES = (
     "cluster",
     "cluster_admin",
     "cluster_scan",
+    "migrating",
 )
 
 for _name in _MODULES:
