@@ -121,6 +121,11 @@ class Cluster:
             raise ValueError(f"{which!r} is no node of this cluster")
         return node
 
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """Host and port of each node, as redirections name them; they mean something while it is served."""
+        return [(node.host, node.port) for node in map(self._node, self.nodes)]
+
     # -- moving slots ---------------------------------------------------------------------------
 
     def move_slot(self, slot: int, to: Emulator | int) -> None:

@@ -166,6 +166,5 @@ def emulated() -> tuple[Side, Any]:
     return Side("emuredis", servers.addresses, None), servers
 
 
-def live() -> tuple[Side, LiveCluster]:
-    cluster = LiveCluster(3)
-    return Side("live", cluster.addresses, cluster), cluster
+def live(cluster: LiveCluster) -> Side:
+    return Side("live", cluster.addresses, cluster)

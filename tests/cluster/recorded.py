@@ -14,6 +14,7 @@ from typing import Any
 from tests.conformance.compare import fields
 from tests.conformance.lines import Block, Variant
 from tests.conformance.run import CLOSED, NOTHING, Entry
+from tests.support.live_cluster import LiveCluster
 from tests.support.resp import Frame
 
 from .harness import blocks, frame_of, live, transcript
@@ -77,7 +78,8 @@ def _restored(kept: Any) -> Frame:
 
 
 def main() -> None:
-    side, cluster = live()
+    cluster = LiveCluster(3)
+    side = live(cluster)
     kept = {}
     for block in blocks():
         for protocol in block.protocols:

@@ -32,15 +32,14 @@ def ours() -> Iterator[Side]:
 
 
 @pytest.fixture(scope="module")
-def truth() -> Iterator[Side | None]:
+def truth(request: pytest.FixtureRequest) -> Iterator[Side | None]:
     """The live cluster, or None where there is none."""
     if binary() is None:
         yield None
         return
-    side, cluster = live()
+    side = live(request.getfixturevalue("live_cluster"))
     yield side
     side.close()
-    cluster.stop()
 
 
 @pytest.mark.slow
