@@ -131,10 +131,13 @@ class Cluster:
     def move_slot(self, slot: int, to: Emulator | int) -> None:
         """Give a slot, with its keys, to another node: from now on the old one answers MOVED. O(keys in it).
 
-        Clients blocked or listening there are told. Raises EmulatorError if the slot is nobody's.
+        Clients blocked or listening there are told. Raises EmulatorError if the slot is nobody's, or in the midst of
+        its move to a third node.
         """
         source, target = self._node(self.owner(slot)), self._node(to)
         with self.nodes[0].engine.lock:
+            if source.migrating.get(slot, target) is not target:
+                raise EmulatorError(f"slot {slot} is being moved to another node")
             if source is not target:
                 moving.hand_over([slot], source, target, None)
 
@@ -142,12 +145,14 @@ class Cluster:
         """Leave a slot between two nodes, as in the midst of a resharding: keys that the old node has not got are
         answered with ASK. `move_key` moves single keys then, and `move_slot` ends it.
 
-        Raises ValueError if ``to`` has the slot already.
+        Raises ValueError if ``to`` has the slot already, EmulatorError if it is being moved to a third node.
         """
         source, target = self._node(self.owner(slot)), self._node(to)
         if source is target:
             raise ValueError(f"slot {slot} is that node's already")
         with self.nodes[0].engine.lock:
+            if source.migrating.get(slot, target) is not target:
+                raise EmulatorError(f"slot {slot} is being moved to another node")
             source.migrating[slot], target.importing[slot] = target, source
 
     def move_key(self, key: str | bytes) -> bool:

@@ -60,8 +60,6 @@ def _checked(node: Node, slots: list[int], free: bool) -> list[int]:
 
 def _add(node: Node, slots: list[int]) -> Reply:
     moving.assign(node.cluster, _checked(node, slots, True), node, node)
-    for slot in slots:
-        node.importing.pop(slot, None)
     return OK
 
 
@@ -212,6 +210,8 @@ def _moves(node: Node, argv: list[bytes]) -> Moves:
             raise errors.err("No slot ranges specified")
         target = _target(node, argv[at + 1])
         at += 2
+        if node.migrating or node.importing:
+            raise errors.err("Slots are being manually migrated")
         slots = {slot for first, last in spans for slot in range(first, last + 1)}
         if any(node.cluster.owners[slot] is not node for slot in slots):
             raise errors.err("Slots are not served by this node.")

@@ -88,6 +88,8 @@ class Cluster:
             self.owners[slot] = node
             if before is not None:
                 before.migrating.pop(slot, None)
+            if node is not None:
+                node.importing.pop(slot, None)
 
     def find(self, node_id: bytes) -> Node | None:
         return next((node for node in self.nodes if node.id.encode() == node_id), None)

@@ -98,6 +98,7 @@ class Side:
         value = _ID.sub(b"other id", value)
         if b" connected " in value:  # CLUSTER NODES
             value = re.sub(rb" \d{10,} ", b" time ", value)
+            value = re.sub(rb" \d+ connected ", b" epoch connected ", value)  # it has lived through more
             value = b"\n".join(sorted(value.removeprefix(b"txt:").split(b"\n")))
         return value
 
