@@ -118,6 +118,52 @@ def claim(bench: Bench) -> None:
     )
     bench.report(7, "claim against fakeredis", cpu["fakeredis"] / cpu["emuredis"], 8)
     bench.report(7, "claim against Valkey over TCP", cpu["valkey"] / cpu["emuredis"], 2.5)
+    engine = claim_in_the_engine(clients["valkey"], shas["valkey"], keys, count, bench.rounds)
+    bench.report(7, "engine time of a claim, times Valkey's", engine, 2.5, at_least=False)
+
+
+def claim_in_the_engine(valkey: Any, sha: str, keys: list[str], count: int, rounds: int) -> float:
+    """What one claim costs without any client's part, as a multiple of the server's own ``commandstats``."""
+    import emuredis
+
+    door = emuredis.Redis(emulator=emuredis.Emulator())
+    native = door.connection_pool.emulator.client()
+    native.call("SCRIPT", "LOAD", workloads.CLAIM)
+    ours, theirs = [], []
+    for _ in range(rounds):
+        workloads.fill_pending(door, count)
+        workloads.fill_pending(valkey, count)
+        valkey.config_resetstat()
+        for _ in range(count):
+            valkey.evalsha(sha, 2, *keys, workloads.BASE + "job:", 60000)
+        theirs.append(float(valkey.info("commandstats")["cmdstat_evalsha"]["usec_per_call"]))
+        ours.append(cpu_us(partial(claim_many, native, sha, keys, count)) / count)
+    mine, live = percentile(ours), percentile(theirs)
+    print(f"  engine us: emuredis {mine:.1f}, valkey {live:.1f}")
+    return mine / live
+
+
+def claim_many(native: Any, sha: str, keys: list[str], count: int) -> None:
+    for _ in range(count):
+        assert native.call("EVALSHA", sha, 2, *keys, workloads.BASE + "job:", 60000)
+
+
+def many_arguments(bench: Bench) -> None:
+    """Goal 9."""
+    import emuredis
+
+    native = emuredis.Emulator().client()
+    script = """local t = {} for i = 1, 6999 do t[i] = 'value:' .. i end
+        local n = 0 for _ = 1, 20 do n = redis.call('RPUSH', KEYS[1], unpack(t)) end return n"""
+    empty = "local t = {} for i = 1, 6999 do t[i] = 'value:' .. i end return 0"
+    print("\nredis.call with 7,000 arguments")
+    times: dict[str, list[float]] = {script: [], empty: []}
+    for _ in range(bench.rounds):
+        for body, spent in times.items():
+            native.call("DEL", "k")
+            spent.append(cpu_us(partial(native.call, "EVAL", body, 1, "k")))
+    call = (percentile(times[script]) - percentile(times[empty])) / 20
+    bench.report(9, "7,000 arguments: milliseconds of a call", call / 1000, 3, at_least=False)
 
 
 def promote(bench: Bench) -> None:
@@ -231,8 +277,8 @@ def script_memory(bench: Bench) -> None:
 
 
 GOALS: dict[str, Callable[[Bench], None]] = {
-    "1": single_commands, "2": single_commands, "5": pipelines, "7": claim, "8": promote, "14": tcp,
-    "15": script_memory,
+    "1": single_commands, "2": single_commands, "5": pipelines, "7": claim, "8": promote, "9": many_arguments,
+    "14": tcp, "15": script_memory,
 }  # fmt: skip
 
 

@@ -38,6 +38,8 @@ def wait(engine: Engine, event: threading.Event, seconds: float | None, blame: C
     The seconds are those of the emulator's clock. ``blame`` makes the error for a wait that nobody can end;
     ``keys_wake``: keys that expire may end it (a subscriber hears of them), not only a time-out.
     """
+    if engine.scheduler is not None and (woken := engine.scheduler.wait(event, seconds)) is not None:
+        return bool(woken)
     if engine.clock.manual:
         return _wait_manual(engine, event, seconds, blame, keys_wake)
     return _wait_system(engine, event, seconds, NAP_SUBSCRIBER if keys_wake else NAP)

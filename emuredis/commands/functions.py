@@ -124,16 +124,22 @@ def function_list(ctx: Session, argv: list[bytes]) -> Reply:
 def function_stats(ctx: Session, argv: list[bytes]) -> Reply:
     """Tells which function is running, and how many there are."""
     functions = ctx.engine.functions
+    elapsed = ctx.engine.busy.elapsed_ms()
+    running = None
+    if elapsed is not None:
+        name, command = functions.running
+        running = Map([b"name", name, b"command", command, b"duration_ms", elapsed])
     libraries, count = (0, 0) if functions is None else functions.counts()
     lua = Map([b"libraries_count", libraries, b"functions_count", count])
-    return Map([b"running_script", None, b"engines", Map([b"LUA", lua])])
+    return Map([b"running_script", running, b"engines", Map([b"LUA", lua])])
 
 
 @command("FUNCTION KILL", "noscript allow_busy", group="scripting", since="7.0.0", complexity="O(1)", acl="scripting",
          tips="request_policy:all_shards response_policy:one_succeeded")  # fmt: skip
 def function_kill(ctx: Session, argv: list[bytes]) -> Reply:
     """Ends the function that is running."""
-    raise ReplyError("NOTBUSY No scripts in execution right now.")
+    ctx.engine.busy.kill("FUNCTION")
+    return OK
 
 
 @command("FUNCTION DUMP", "noscript", group="scripting", since="7.0.0",

@@ -35,7 +35,7 @@ def wait(ctx: Session, argv: list[bytes]) -> Reply:
     """Waits until so many replicas have the client's writes: with none, as long as the time-out says."""
     replicas = integer(argv[1])
     timeout = _timeout(argv[2], ctx.now)
-    return 0 if _as_int(replicas) <= 0 else ctx.park([], object, timeout, 0)
+    return 0 if replicas <= 0 or _as_int(replicas) <= 0 else ctx.park([], object, timeout, 0)
 
 
 @command("WAITAOF numlocal:integer numreplicas:integer timeout:integer", "blocking", group="generic", since="7.2.0",

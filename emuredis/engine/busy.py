@@ -53,15 +53,19 @@ class Busy:
         self.wrote = False
         self.reason: bytes | None = None  # the error with which the script is to end
         self._command = "SCRIPT"
+        self._since = 0.0
         self._thread = 0
         self._opened = 0.0
 
     # -- the script's side ------------------------------------------------------------------------
 
-    def enter(self, command: str) -> None:
-        """The running script is past the threshold; ``command``: SCRIPT or FUNCTION, which has the KILL for it."""
+    def enter(self, command: str, since: float) -> None:
+        """The running script is past the threshold; ``command``: SCRIPT or FUNCTION, which has the KILL for it.
+
+        ``since``: when it began, by `emuredis.clock.monotonic`.
+        """
         self.on, self.reason = True, None
-        self._command = command
+        self._command, self._since = command, since
         self._thread = this_thread()
         self._engine.update_gates()
 
@@ -107,6 +111,14 @@ class Busy:
         if command != self._command:
             raise self.refusal()
         self.reason = f"ERR Script killed by user with {command} KILL.".encode()
+
+    def elapsed_ms(self) -> int | None:
+        """How long the function has run that keeps the engine busy; None if none does. Raises BUSY for a script."""
+        if not self.on:
+            return None
+        if self._command != "FUNCTION":
+            raise self.refusal()
+        return int((monotonic() - self._since) * 1000)
 
     def stop(self) -> None:
         """The server ends: so does the script, whatever it did."""

@@ -71,6 +71,7 @@ class Engine:
         self.script_observers: list[Any] = []  # see emuredis.scripting.watch
         self.script_names: dict[bytes, str] = {}  # SHA1 to a name for messages
         self.strict: Any = None  # see emuredis.scripting.strict
+        self.scheduler: Any = None  # whom to ask instead of waiting, see emuredis.lab.threads
         self.current_command: Any = None
         self.current_argv: list[bytes] = []
         self.current_session: Session | None = None

@@ -66,12 +66,15 @@ def restore(engine: Engine, snapshot: Snapshot) -> None:
         )
     if engine.clock.manual:
         engine.clock.show(snapshot.ns)  # type: ignore[attr-defined]
+    config = engine.config
     for name, value in snapshot.config.items():
-        setattr(engine.config, name, value)
+        if getattr(config, name) != value:
+            setattr(config, name, value)
     engine.rng.setstate(snapshot.chance)
     for db, parts in zip(keyspace.databases, snapshot.databases, strict=True):
         for name, part in parts.items():
-            setattr(db, name, part.copy())
+            if part or getattr(db, name):
+                setattr(db, name, part.copy())
         db.scan_index = None
     keyspace.shared = set(snapshot.shared)
     keyspace.rebuild_heap()

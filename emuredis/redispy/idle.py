@@ -35,13 +35,14 @@ ROUNDS = 3
 class Wait:
     """One wait for one link: ``future`` becomes True when something arrived, False when the time was over."""
 
-    __slots__ = ("blame", "end", "engine", "future", "give_up", "keys_wake", "thread")
+    __slots__ = ("blame", "end", "engine", "future", "give_up", "keys_wake", "thread", "woken")
 
     def __init__(self, engine: Engine, seconds: float | None, blame: Callable[[], WaitForever],
                  keys_wake: bool) -> None:  # fmt: skip
         self.engine = engine
         self.blame = blame
         self.keys_wake = keys_wake
+        self.woken = False
         self.future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self.thread = threading.get_ident()
         # As in `emuredis.waits`: a wait with an end takes no longer in real time than it asked for.
@@ -50,6 +51,7 @@ class Wait:
 
     def wake(self) -> None:
         """Something arrived; called from any thread."""
+        self.woken = True
         if self.thread == threading.get_ident():
             self.finish(True)
         else:
@@ -57,6 +59,9 @@ class Wait:
                 self.future.get_loop().call_soon_threadsafe(self.finish, True)
             except RuntimeError:  # the loop is closed: nobody waits any more
                 pass
+
+    def is_set(self) -> bool:
+        return self.woken
 
     def finish(self, arrived: bool) -> None:
         if not self.future.done():
@@ -157,6 +162,10 @@ class Idler:
         busy = self._busy(waits)
         if busy is not None:
             return busy
+        scheduler = waits[0].engine.scheduler
+        if scheduler is not None and scheduler.park(waits):
+            self._rounds = 0
+            return 0
         targets = [(at, number) for number, wait in enumerate(waits) if (at := wait.target()) is not None]
         stuck = [wait for wait in waits if wait.end is None or not wait.engine.clock.autojump]  # type: ignore[attr-defined]
         if targets:
@@ -182,7 +191,7 @@ class Idler:
         if self._rounds < ROUNDS:
             return 0
         for engine in dict.fromkeys(wait.engine for wait in waits):
-            if engine.threads.others_running():
+            if engine.scheduler is None and engine.threads.others_running():
                 return self._run_out([wait for wait in waits if wait.engine is engine])
         timers = [timer for timer in getattr(loop, "_scheduled", ()) if not timer.cancelled()]
         if timers and min(timer.when() for timer in timers) - loop.time() < SOON:

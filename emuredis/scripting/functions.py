@@ -9,6 +9,7 @@ Functions have an interpreter of their own, apart from that of scripts; FUNCTION
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,9 @@ from emuredis.patterns import match
 from emuredis.replies import Map, Reply, Set, Status
 from emuredis.scalars import parse_int
 from emuredis.scripting import function_dump
-from emuredis.scripting.runtime import Runtime
+from emuredis.scripting.runtime import USER_FUNCTION, Runtime
 from emuredis.scripting.shebang import FLAGS, cut_shebang, words
+from emuredis.scripting.watch import Run, Watch, enrol, observers_of
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
@@ -38,13 +40,29 @@ NO_WRITES, ALLOW_OOM, _, NO_CLUSTER, CROSS_SLOT = 1, 2, 4, 8, 16  # the bits of 
 class Function:
     """A function that a library registered. ``flags``: bits in the order of `FLAGS`."""
 
-    __slots__ = ("description", "flags", "fn", "name")
+    __slots__ = ("description", "flags", "fn", "library", "name")
+    chunk = USER_FUNCTION
 
     def __init__(self, name: bytes, fn: Any, flags: int, description: bytes | None) -> None:
         self.name = name
         self.fn = fn
         self.flags = flags
         self.description = description
+        self.library: Library
+
+    @property
+    def sha(self) -> bytes:
+        """The SHA1 of its library's source."""
+        return _sha1(self.library.code)
+
+    @property
+    def body(self) -> bytes:
+        """Its library's source."""
+        return self.library.code
+
+    @property
+    def called(self) -> str:
+        return f"function {self.name.decode()} of library {self.library.name.decode()}"
 
     def describe(self) -> Map:
         flags = Set([Status(flag) for bit, flag in enumerate(FLAGS) if self.flags >> bit & 1])
@@ -60,6 +78,8 @@ class Library:
         self.name = name
         self.code = code
         self.functions = functions
+        for function in functions:
+            function.library = self
 
     def describe(self, with_code: bool) -> Map:
         told = Map([b"library_name", self.name, b"engine", b"LUA"])
@@ -99,9 +119,17 @@ class Functions:
     """All libraries of one engine and the interpreter they run in."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._runtime = Runtime(engine, libraries=True)
+        self.engine = engine
         self.catalog = Catalog()
+        self.running: tuple[bytes, list[bytes]] = (b"", [])  # the name and command of the last call
+        self._watch: Watch | None = None
+        self._runtime = self._new_runtime()
+        enrol(self)
+
+    def _new_runtime(self) -> Runtime:
+        self._runtime = Runtime(self.engine, libraries=True)
+        self.rewatch()
+        return self._runtime
 
     # -- calling --------------------------------------------------------------------------------
 
@@ -129,7 +157,22 @@ class Functions:
             read_only = True
         elif read_only:
             raise errors.err("Can not execute a script with write flag using *_ro command.")
-        return self._runtime.run(function.fn, numkeys, argv[3:], read_only, short, ctx, function.name)
+        self.running = function.name, argv
+        run, args = self._runtime.run, argv[3:]
+        watch = self._watch
+        if watch is None:
+            return run(function.fn, numkeys, args, read_only, short, ctx, function.name)
+        seen = Run(self.engine, self._runtime, function, args[:numkeys], args[numkeys:], read_only, ctx)
+        return watch.run(seen, lambda: run(function.fn, numkeys, args, read_only, short, ctx, function.name))
+
+    def rewatch(self) -> None:
+        """The observers changed. Libraries are loaded anew when the marks of their blocks come or go."""
+        observers = observers_of(self.engine)
+        before = self._watch is not None and self._watch.marked
+        self._watch = watch = Watch(observers) if observers else None
+        self._runtime.set_watch(watch)
+        if self.catalog.libraries and before != (watch is not None and watch.marked):
+            self.replace(self.saved(), anew=True)
 
     # -- changing -------------------------------------------------------------------------------
 
@@ -137,20 +180,20 @@ class Functions:
         """FUNCTION LOAD: the library's name."""
         catalog, library = self._made(code, self.catalog, replace, hurry=True)
         self.catalog = catalog
-        self._engine.keyspace.dirty += 1
+        self.engine.keyspace.dirty += 1
         return library.name
 
     def delete(self, name: bytes) -> None:
         if name not in self.catalog.libraries:
             raise errors.err("Library not found")
         self.catalog = self.catalog.without((name,))
-        self._engine.keyspace.dirty += 1
+        self.engine.keyspace.dirty += 1
 
     def flush(self) -> None:
         """FUNCTION FLUSH: forget every library, and all state of the interpreter."""
         self.catalog = Catalog()
-        self._runtime = Runtime(self._engine, libraries=True)
-        self._engine.keyspace.dirty += 1
+        self._new_runtime()
+        self.engine.keyspace.dirty += 1
 
     def restore(self, payload: bytes, policy: bytes) -> None:
         """FUNCTION RESTORE; ``policy``: ``flush``, ``append`` or ``replace``."""
@@ -162,15 +205,18 @@ class Functions:
             self.catalog = arriving
         else:
             self.catalog = _joined(self.catalog, arriving, policy == b"replace")
-        self._engine.keyspace.dirty += 1
+        self.engine.keyspace.dirty += 1
 
     def saved(self) -> list[bytes]:
         """The source of every library, for `replace`."""
         return [library.code for library in self.catalog.libraries.values()]
 
-    def replace(self, codes: list[bytes]) -> None:
-        """Keep these libraries and no others. What their functions had set in variables of the library is lost."""
-        if codes != self.saved():
+    def replace(self, codes: list[bytes], anew: bool = False) -> None:
+        """Keep these libraries and no others. What their functions had set in variables of the library is lost.
+
+        ``anew``: even if they are the same as before.
+        """
+        if anew or codes != self.saved():
             arriving = Catalog()
             for code in codes:
                 arriving, _ = self._made(code, arriving, replace=False, hurry=False)
@@ -181,7 +227,12 @@ class Functions:
         name, start = _metadata(code)
         if name in into.libraries and not replace:
             raise ReplyError(b"ERR Library '" + name + b"' already exists")
-        library = Library(name, code, _checked(self._runtime.load(code[start:], hurry)))
+        watch = self._watch
+        if watch is None or watch.lines != "cover":
+            registered = self._runtime.load(code[start:], hurry)
+        else:
+            registered = self._runtime.load_covered(_sha1(code), code[start:], hurry)
+        library = Library(name, code, _checked(registered))
         catalog = into.without((name,))
         catalog.add(library)
         return catalog, library
@@ -203,6 +254,10 @@ class Functions:
         """How many libraries and functions there are."""
         libraries = self.catalog.libraries.values()
         return len(libraries), sum(len(library.functions) for library in libraries)
+
+
+def _sha1(code: bytes) -> bytes:
+    return hashlib.sha1(code, usedforsecurity=False).hexdigest().encode()
 
 
 def functions_of(engine: Engine) -> Functions:

@@ -96,7 +96,7 @@ class Guard:
                 return self._over(f"more than {limit} milliseconds", "time")
             if busy.on or 0 < config.busy_reply_threshold <= elapsed:
                 if not busy.on:
-                    busy.enter(self._command)
+                    busy.enter(self._command, self._started)
                 busy.serve()
                 if busy.reason is not None:
                     return busy.reason

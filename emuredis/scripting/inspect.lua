@@ -108,7 +108,7 @@ return function(kit)
       end
     end)
     if found == nil and (wanted == "KEYS" or wanted == "ARGV") then
-      return shown(globals[wanted], 0)
+      return shown(kit.rawget(globals, wanted), 0)
     end
     return found
   end

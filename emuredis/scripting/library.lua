@@ -132,7 +132,8 @@ return function(kit)
   end
   local seen = view(loading_server)
   metatables[seen] = view(missing)
-  local loading_globals = setmetatable({ server = seen, redis = seen }, missing)
+  local loading_globals = setmetatable(kit.while_loading, missing)
+  loading_globals.server, loading_globals.redis = seen, seen
 
   for _, name in next, { "breakpoint", "debug", "replicate_commands" } do
     server[name] = nil

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
     from emuredis.scripting.watch import Watch
 
-__all__ = ["USER_SCRIPT", "Runtime"]
+__all__ = ["USER_FUNCTION", "USER_SCRIPT", "Runtime"]
 
 _OURS = b"=emuredis"
 USER_SCRIPT = b"@user_script"  # the chunk name of a script
+USER_FUNCTION = b"@user_function"  # and of a library
 _PARTS = ("replies", "calls", "builtins", "inspect", "cjson", "bit", "struct", "cmsgpack")
 _COMPILED = 3  # bytes of memory for each byte of source, roughly
 _ARGS_MOST = 7000  # Lua's C stack; more keys and arguments travel as tables
@@ -184,6 +185,13 @@ class Runtime:
         if made.__class__ is bytes:
             raise ReplyError(b"ERR " + made)
         return [self._registered(i) for i in range(1, int(made) + 1)]
+
+    def load_covered(
+        self, sha: bytes, source: bytes, hurry: bool
+    ) -> list[tuple[bytes, Any, int, bytes | None]]:
+        """The same with marks at its blocks; the lines that run meanwhile are noted."""
+        self.watch_lines(sha, USER_FUNCTION, "cover")
+        return self.load(marked(source)[0], hurry)
 
     def crowding(self, source: bytes) -> bool:
         """Whether there is no memory for one more script."""

@@ -407,6 +407,7 @@ local kit = {
   refuse_foreign = refuse_foreign, noticed = noticed, crowded = crowded, out_of_memory = out_of_memory,
   room = function() return mark * 1024 end,
   stopping = function() stopped, dirty = true, true end,
+  while_loading = {},  -- the globals of a library that is being loaded
   env = env, user_line = user_line, event = event, ours = OURS, bytecode = BYTECODE, readonly = READONLY,
 }
 local replies, calls = parts.replies(kit), parts.calls(kit)
@@ -553,8 +554,10 @@ local function watch(on, sha, chunk, how)
     all_seen[sha] = all_seen[sha] or {}
     seen = all_seen[sha]
     globals.__cov = pass_mark
+    kit.while_loading.__cov = pass_mark
   else
     globals.__cov = nil
+    kit.while_loading.__cov = nil
   end
   arm()
 end

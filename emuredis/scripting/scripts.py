@@ -34,6 +34,7 @@ class Script:
 
     __slots__ = ("body", "evictable", "flags", "fn", "sha")
     chunk = USER_SCRIPT
+    called = None
 
     def __init__(
         self, sha: bytes, body: bytes, fn: Any, flags: frozenset[bytes] | None, evictable: bool
@@ -57,6 +58,7 @@ class Scripts:
         self._by_sha: dict[bytes, Script] = {}
         self._recent: dict[bytes, Script] = {}  # evictable ones by SHA1, the longest unused first
         self._by_body: dict[bytes, Script] = {}
+        self._spare: dict[bytes, Script] | None = None  # compiled scripts to be used again, see `reset`
         self.evicted = 0
 
     def count(self) -> int:
@@ -169,10 +171,30 @@ class Scripts:
         self._by_sha.clear()
         self._recent.clear()
         self._by_body.clear()
-        self._runtime = Runtime(self.engine)
-        self.rewatch()
+        if self._spare is None:
+            self._runtime = Runtime(self.engine)
+            self.rewatch()
+
+    def known(self) -> list[Script]:
+        """Every script that is known, for `reset`."""
+        return list(self._by_sha.values())
+
+    def reset(self, known: list[Script]) -> None:
+        """Know these scripts and no others, as `known` gave them.
+
+        What is compiled stays so from the first call on, and the interpreter is the same for ever: for whoever begins
+        the same thing anew many thousand times.
+        """
+        if self._spare is None:
+            self._spare = {}
+        self._spare.update(self._by_body)
+        self._by_sha = {script.sha: script for script in known}
+        self._by_body = {script.body: script for script in known}
+        self._recent = {script.sha: script for script in known if script.evictable}
 
     def _add(self, body: bytes, evictable: bool) -> Script:
+        if self._spare is not None and body in self._spare:
+            return self._add_spare(self._spare[body], evictable)
         flags, shebang = read_shebang(body)
         if self._runtime.crowding(body):
             self._forget_evictable()
@@ -185,6 +207,13 @@ class Scripts:
         script = self._by_sha[sha] = self._by_body[body] = Script(sha, body, fn, flags, evictable)
         if evictable:
             self._recent[sha] = script
+        return script
+
+    def _add_spare(self, spare: Script, evictable: bool) -> Script:
+        script = Script(spare.sha, spare.body, spare.fn, spare.flags, evictable)
+        self._by_sha[script.sha] = self._by_body[script.body] = script
+        if evictable:
+            self._recent[script.sha] = script
         return script
 
     def _forget_evictable(self) -> None:

@@ -44,14 +44,14 @@ class Strict(Observer):
     def begin(self, run: Run) -> None:
         self._keys = frozenset(run.keys)
         if self.mode == "slot":
-            _one_slot(_script(run), run.keys)
+            _one_slot(str(run), run.keys)
             self._slots = frozenset(map(key_slot, run.keys))
 
     def before_call(self, run: Run, argv: list[bytes], cmd: Command | None) -> None:
         if cmd is None:
             return
         keys = [key for key, _ in keys_of(cmd, argv)] + _patterns(cmd, argv)
-        where = f"{_script(run)}, line {run.line}: {cmd.name.upper()}"
+        where = f"{run}, line {run.line}: {cmd.name.upper()}"
         if run.read_only and cmd.flags & WRITE:
             what = " and ".join(map(_shown, keys)) or "the keyspace"
             raise strict_error(f"{where} writes {what}, but the script was declared read-only")
@@ -114,11 +114,6 @@ def _one_slot(who: str, keys: list[bytes]) -> None:
 
 def _shown(key: bytes) -> str:
     return repr(key.decode("utf-8", "backslashreplace"))
-
-
-def _script(run: Run) -> str:
-    sha: str = run.script.sha.decode()
-    return f"script {sha}" if run.name == sha[:12] else f"script {run.name} ({sha})"
 
 
 def set_strict(engine: Engine, mode: str | None) -> None:

@@ -5,8 +5,9 @@ that, before each line. Observers of one engine are in ``Engine.script_observers
 the process in `EVERYWHERE`; `observe` and `unobserve` change them. While there is none, scripts run as if this module
 did not exist: the fast callers of `emuredis.scripting.hot` are in use and Lua has no line hook.
 
-Whatever runs Lua for a command runs it through `Watch.run`. For another kind of script than EVAL's (functions), hand it
-an object with ``sha``, ``body`` and ``chunk``, the name under which Lua knows the text.
+Whatever runs Lua for a command runs it through `Watch.run`. What runs is a `emuredis.scripting.scripts.Script` or a
+`emuredis.scripting.functions.Function`: both have ``sha``, ``body``, ``chunk`` (the name under which Lua knows the
+text) and ``called`` (what people call a function; None for a script).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from emuredis.replies import Reply
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
     from emuredis.engine.session import Session
+    from emuredis.scripting.functions import Functions
     from emuredis.scripting.runtime import Runtime
     from emuredis.scripting.scripts import Scripts
     from emuredis.spec import Command
@@ -46,9 +48,16 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The registered name of the script, or the beginning of its SHA1."""
+        """The registered name of the script or library, or the beginning of its SHA1."""
         sha = self.script.sha
         return self.engine.script_names.get(sha) or sha[:12].decode()
+
+    def __str__(self) -> str:
+        if self.script.called is not None:
+            called: str = self.script.called
+            return called
+        sha: str = self.script.sha.decode()
+        return f"script {sha}" if self.name == sha[:12] else f"script {self.name} ({sha})"
 
 
 class Observer:
@@ -133,10 +142,10 @@ class Watch:
 
 #: Observers of every engine in this process.
 EVERYWHERE: list[Observer] = []
-_scripts: weakref.WeakSet[Scripts] = weakref.WeakSet()
+_scripts: weakref.WeakSet[Scripts | Functions] = weakref.WeakSet()
 
 
-def enrol(scripts: Scripts) -> None:
+def enrol(scripts: Scripts | Functions) -> None:
     """Have ``scripts`` brought up to date when `EVERYWHERE` changes."""
     _scripts.add(scripts)
 

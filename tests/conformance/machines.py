@@ -141,6 +141,12 @@ def line_of(number: int, client: str, action: str, variant: Variant, argv: tuple
     return Line(number, text.rstrip(), client, action, variant, argv)
 
 
+#: Named like a key: the server takes another argument for the key when it tells of the change.
+_HSETEX_WORDS = frozenset(
+    (b"NX", b"XX", b"FNX", b"FXX", b"EX", b"PX", b"EXAT", b"PXAT", b"KEEPTTL", b"FIELDS")
+)
+
+
 def harmless(argv: list[bytes]) -> list[bytes]:
     """``argv``, unless the server would make many megabytes of it, or leave open what it does."""
     name = argv[0].upper()
@@ -158,7 +164,7 @@ def harmless(argv: list[bytes]) -> list[bytes]:
             del argv[place : place + 3]
     elif name == b"APPEND" and argv[-1] == b"":
         argv[-1] = b"x"  # the encoding of an empty string is the one thing emuredis does not remember
-    elif name == b"HSETEX" and argv[1:] and argv[1] in (b"FNX", b"FXX", b"KEEPTTL", b"FIELDS"):
+    elif name == b"HSETEX" and argv[1:] and argv[1] in _HSETEX_WORDS:
         argv[1] = b"a"  # the server takes such a key for the option, in the event it sends
     elif name == b"XAUTOCLAIM" and b"COUNT" in argv[:-1]:
         at = argv.index(b"COUNT") + 1

