@@ -103,6 +103,7 @@ class World:
         self.operations: list[Any] = []  # see emuredis.lab.history
         self.acting: Actor | None = None  # whose code is running
         self.last_crash_ns = 0
+        self.runs = 0
         self._footprints: dict[tuple[Any, ...], Footprint] = {}
         self.crashes = self.lost = self.steps = 0
         self.preempted = 0  # how often an actor lost its turn although it could go on
@@ -129,6 +130,7 @@ class World:
         global CURRENT
         self.end()
         CURRENT = self
+        self.runs += 1
         self.recording = recording
         self.engine.connections = self._connections
         self._reset()
