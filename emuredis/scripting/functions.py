@@ -145,9 +145,9 @@ class Functions:
             raise errors.err("Number of keys can't be greater than number of args")
         if numkeys < 0:
             raise errors.err("Number of keys can't be negative")
-        if self._engine.cluster is not None:
+        if self.engine.cluster is not None:
             flags = function.flags
-            self._engine.cluster.begin_script(ctx, bool(flags & NO_CLUSTER), bool(flags & CROSS_SLOT))
+            self.engine.cluster.begin_script(ctx, bool(flags & NO_CLUSTER), bool(flags & CROSS_SLOT))
         short = ctx.engine.memory.short
         if short and function.flags & ALLOW_OOM:
             short = False
