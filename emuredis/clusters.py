@@ -89,8 +89,8 @@ class Cluster:
         engine, first = emulator.engine, self.nodes[0].engine
         engine.lock, engine.rng, engine.threads = first.lock, first.rng, first.threads
         ids = [f"{first.rng.getrandbits(160):040x}" for _ in range(2)]
-        engine.cluster = Node(self._topology, engine, ids[0], ids[1], FIRST_PORT + number)
-        self._topology.assign(share(number, size), engine.cluster)
+        node = Node(self._topology, engine, ids[0], ids[1], FIRST_PORT + number)
+        self._topology.assign(share(number, size), node)
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class Cluster:
             if source.migrating.get(slot, target) is not target:
                 raise EmulatorError(f"slot {slot} is being moved to another node")
             if source is not target:
-                moving.hand_over([slot], source, target, None)
+                moving.hand_over([(slot, slot)], source, target, None)
 
     def begin_move(self, slot: int, to: Emulator | int) -> None:
         """Leave a slot between two nodes, as in the midst of a resharding: keys that the old node has not got are

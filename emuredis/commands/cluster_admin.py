@@ -114,7 +114,7 @@ def cluster_flushslot(ctx: Session, argv: list[bytes]) -> Reply:
         raise wrong_use(argv)
     if len(argv) == 4 and argv[3].lower() not in (b"sync", b"async"):
         raise errors.syntax()
-    moving.drop_keys(node, slot)
+    moving.drop_keys(node, slot, b"del")
     return OK
 
 
@@ -184,9 +184,8 @@ def cluster_migrateslots(ctx: Session, argv: list[bytes]) -> Reply:
     node = node_of(ctx)
     moves = _moves(node, argv)
     for target, spans in moves:
-        slots = [slot for first, last in spans for slot in range(first, last + 1)]
         name = f"{ctx.rng.getrandbits(160):040x}"
-        moving.hand_over(slots, node, target, node, name)
+        moving.hand_over(spans, node, target, node, name)
     return OK
 
 
