@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["node_named", "node_of", "slot_number", "wrong_use"]
 
+#: What the server counts of the bus.
+_TRAFFIC = ("messages", "bytes", "pubsub_bytes", "module_bytes")
 #: What the port of a node is lower by than that of its bus.
 BUS = 10000
 
@@ -102,7 +104,7 @@ def cluster_info(ctx: Session, argv: list[bytes]) -> Reply:
         "cluster_current_epoch": cluster.epoch,
         "cluster_my_epoch": node.epoch,
         # There is no bus between nodes of one process.
-        **{f"cluster_stats_{what}_{way}": 0 for what in ("messages", "bytes") for way in ("sent", "received")},
+        **{f"cluster_stats_{what}_{way}": 0 for what in _TRAFFIC for way in ("sent", "received")},
         "total_cluster_links_buffer_limit_exceeded": 0,
     }  # fmt: skip
     return Verbatim("".join(f"{name}:{value}\r\n" for name, value in fields.items()).encode())
@@ -240,12 +242,12 @@ def cluster_keyslot(ctx: Session, argv: list[bytes]) -> Reply:
 
 @command("CLUSTER COUNTKEYSINSLOT slot:integer", "stale", group="cluster", since="3.0.0", complexity="O(1)")
 def cluster_countkeysinslot(ctx: Session, argv: list[bytes]) -> Reply:
-    """Counts the keys that this node has in a slot."""
+    """Counts the keys that the chosen database of this node has in a slot."""
     node_of(ctx)
     slot = integer(argv[2])
     if not 0 <= slot < SLOTS:
         raise errors.err("Invalid slot")
-    return _count(ctx, slot)
+    return len(keys_in_slot(ctx.db, slot))
 
 
 def _count(ctx: Session, slot: int) -> int:

@@ -2,8 +2,9 @@
 
 A slot is moved whole, in one step for every client: the keys go from one keyspace to the other with their deadlines,
 transactions that watch them will fail, commands blocked on them end with a redirection, and subscriptions to shard
-channels of the slot end. To be called with the lock that the nodes share. ``running`` is the node whose command is
-being run, if one is: its unit is open already, the others get one of their own.
+channels of the slot end. Nothing moves from or to a node that a script keeps busy. To be called with the lock that the
+nodes share. ``running`` is the node whose command is being run, if one is: its unit is open already, the others get one
+of their own.
 """
 
 from __future__ import annotations
@@ -49,11 +50,19 @@ def within(node: Node, running: Node | None, action: Callable[[], None]) -> None
         node.engine.in_unit(action)
 
 
+def _check_idle(nodes: list[Node], running: Node | None) -> None:
+    """Keys must not come or go under a script that is being run. Raises ReplyError (BUSY)."""
+    for node in nodes:
+        if node is not running and node.engine.busy.on:
+            raise node.engine.busy.refusal()
+
+
 def hand_over(
     spans: list[tuple[int, int]], source: Node, target: Node, running: Node | None, name: str = ""
 ) -> None:
     """Move ranges of slots with their keys, O(keys). ``name``: of the migration, if both sides are to remember it."""
     slots = [slot for first, last in spans for slot in range(first, last + 1)]
+    _check_idle([source, target], running)
     within(source, running, lambda: within(target, running, lambda: _carry(slots, source, target)))
     assign(source.cluster, slots, target, running)
     source.cluster.bump(target)
@@ -103,10 +112,12 @@ def drop_keys(node: Node, slot: int, event: bytes = b"") -> None:
 def assign(cluster: Cluster, slots: Iterable[int], owner: Node | None, running: Node | None) -> None:
     """Make ``owner`` (None: nobody) the owner of ``slots``; who had them loses keys left there, waiters, listeners."""
     slots = list(slots)
-    losers = {node: None for slot in slots if (node := cluster.owners[slot]) not in (None, owner)}
+    losers = [
+        node for node in cluster.nodes if node is not owner and any(cluster.owners[s] is node for s in slots)
+    ]
+    _check_idle(losers, running)
     cluster.assign(slots, owner)
     for node in losers:
-        assert node is not None
         within(node, running, lambda node=node: _give_up(node, slots, owner is not None))  # type: ignore[misc]
     for node in cluster.nodes:
         if owner is None and not node.healthy:
