@@ -13,6 +13,7 @@ This module knows no commands but by name; what moves keys is `emuredis.engine.m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,12 @@ __all__ = ["DOWN", "UNSERVED", "Cluster", "Migration", "Node", "share"]
 
 #: Commands whose arguments name shard channels, and how many of them.
 _SHARDED = {"ssubscribe": None, "sunsubscribe": None, "spublish": 2}
+
+#: Commands whose keys are not looked for where their specifications say. Those of MSETEX the server (9.1.2) does not
+#: find at all: every node runs it, wherever its keys belong.
+_ELSEWHERE = {"clusterscan": slice(1, 2), "msetex": slice(0), "pfmerge": slice(1, None)}
+
+_NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?\d{1,18})")
 
 CROSSSLOT = "CROSSSLOT Keys in request don't hash to the same slot"
 TRYAGAIN = "TRYAGAIN Multiple keys request during rehashing of slot"
@@ -285,8 +292,14 @@ def _named(cmd: Command, argv: list[bytes]) -> list[bytes]:
     """What of ``argv`` belongs to a slot: keys, shard channels, a cursor of CLUSTERSCAN."""
     if cmd.name in _SHARDED:
         return argv[1 : _SHARDED[cmd.name]]
-    if cmd.name == "clusterscan":
-        return argv[1:2]
+    if cmd.name in _ELSEWHERE:
+        return argv[_ELSEWHERE[cmd.name]]
+    for spec in cmd.key_specs:
+        if spec.kind == "keynum" and spec.index < len(argv) and not argv[spec.index].isdigit():
+            # The server reads this number up to the first letter; the command itself will refuse it.
+            number = _NUMBER.match(argv[spec.index])
+            count = b"%d" % int(number[1]) if number else b"0"
+            argv = [*argv[: spec.index], count, *argv[spec.index + 1 :]]
     return [key for key, _ in keys_of(cmd, argv)]
 
 
