@@ -459,3 +459,11 @@ def test_nothing_moves_under_a_busy_script() -> None:
     thread.join()
     assert refused == ["BUSY", "BUSY"] and "killed" in told
     assert ask(cluster, 0, "GET", "b") == b"1"
+
+
+@pytest.mark.parametrize("host", ["localhost", "0.0.0.0", "127.0.0.1"])
+def test_redirections_name_an_address_that_can_be_connected_to(host: str) -> None:
+    emulator = emuredis.Emulator(cluster=2)
+    with emulator.serve(host=host):
+        assert emulator.cluster is not None
+        assert {name for name, _ in emulator.cluster.addresses} <= {"127.0.0.1", "::1"}
