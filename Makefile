@@ -5,13 +5,14 @@ VENV = .venv
 RUN = "$(VENV)/bin/python"
 PREPARE = PYTHON="$(PYTHON)" VENV="$(VENV)" sh .ci/venv
 
-.PHONY: help demo test quick test-all soak bench record readme lint clean
+.PHONY: help demo test quick test-all doors soak bench record readme lint clean
 
 help:
 	@echo 'make demo      run the job queue on the embedded emulator'
 	@echo 'make test      run the tests'
 	@echo 'make quick     the tests that take no time'
 	@echo 'make test-all  every test, bounds on time and memory too, and lint'
+	@echo 'make doors     the door tests with other versions of redis-py and valkey-py'
 	@echo 'make soak      random comparisons with the live server: MINUTES=10 SEED=...'
 	@echo 'make bench     measure against fakeredis and the live server'
 	@echo 'make record    write down what the live server answers, for machines without it'
@@ -33,6 +34,10 @@ quick:
 
 test-all: lint
 	@$(RUN) -m pytest -m '' $(ARGS)
+
+doors:
+	@$(PREPARE) dev
+	@$(RUN) -m tests.doors.versions $(ARGS)
 
 soak:
 	@$(PREPARE) dev

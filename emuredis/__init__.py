@@ -21,6 +21,7 @@ from emuredis.keyspace.rdb.codec import RdbError
 
 if TYPE_CHECKING:
     from emuredis.redispy import Redis, RedisCluster, from_url, pool
+    from emuredis.redispy.patching import patch
 
 __all__ = [
     "Emulator",
@@ -33,6 +34,7 @@ __all__ = [
     "SystemClock",
     "WaitForever",
     "from_url",
+    "patch",
     "pool",
 ]
 
@@ -46,8 +48,12 @@ def __getattr__(name: str) -> Any:
         from emuredis import redispy
 
         return getattr(redispy, name)
-    if name == "asyncio":
+    if name == "patch":
+        from emuredis.redispy.patching import patch
+
+        return patch
+    if name in ("asyncio", "valkey"):
         import importlib
 
-        return importlib.import_module("emuredis.asyncio")
+        return importlib.import_module(f"emuredis.{name}")
     raise AttributeError(f"module 'emuredis' has no attribute {name!r}")

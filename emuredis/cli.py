@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from emuredis import Emulator, EmulatorError, RdbError, ReplyError, __version__, listing
+from emuredis import Emulator, EmulatorError, ManualClock, RdbError, ReplyError, __version__, listing
 from emuredis.engine.config import PARAMETERS
 from emuredis.server import Server
 
@@ -66,6 +66,10 @@ def _parser() -> argparse.ArgumentParser:
                        help=f"0 for a free one (default: {DEFAULT_PORT}, or none beside --unix)")  # fmt: skip
     serve.add_argument("--unix", metavar="PATH", default=None, help="Unix socket to listen on")
     serve.add_argument("--seed", type=int, default=None, help="seed of everything random (default: drawn)")
+    serve.add_argument("--clock", choices=("system", "manual"), default="system",
+                       help="manual: time stands still unless a client moves it, see --control")  # fmt: skip
+    serve.add_argument("--control", action="store_true",
+                       help="the command EMUREDIS: clock, faults, snapshots, journal (see EMUREDIS HELP)")  # fmt: skip
     serve.add_argument(
         "--no-hiredis", action="store_true", help="read requests in Python even if hiredis is there"
     )
@@ -182,7 +186,8 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     if options.cluster is not None and options.unix is not None:
         parser.error("a cluster is served on ports only")
     try:
-        emulator = Emulator(seed=options.seed, config=config, cluster=options.cluster)
+        clock = ManualClock() if options.clock == "manual" else None
+        emulator = Emulator(clock, seed=options.seed, config=config, cluster=options.cluster)
     except ValueError as problem:
         parser.error(str(problem))
     nodes = [emulator] if emulator.cluster is None else emulator.cluster.nodes
@@ -191,7 +196,8 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     ports = [port] if emulator.cluster is None else emulator.cluster.ports(port)
     servers = []
     for node, each in zip(nodes, ports, strict=True):
-        server = Server(node, options.host, each, options.unix, hiredis=False if options.no_hiredis else None)
+        server = Server(node, options.host, each, options.unix, hiredis=False if options.no_hiredis else None,
+                        control=options.control)  # fmt: skip
         servers.append(server)
         try:
             server.bind()

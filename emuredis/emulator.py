@@ -26,7 +26,7 @@ from emuredis.engine.snapshot import restore, take
 from emuredis.errors import EmulatorError, ReplyError
 from emuredis.forks import survive
 from emuredis.kit.assertions import Assertions
-from emuredis.spec import TABLE
+from emuredis.releases import table_of
 
 if TYPE_CHECKING:
     from emuredis.clusters import Cluster
@@ -63,7 +63,9 @@ class Emulator(Assertions):
     ``script_instructions``, ``script_seconds``: see the properties; no limits by default.
     ``cluster``: so many primaries instead of one server. This is the first of them, `cluster` has them all
     (`emuredis.clusters.Cluster`); it is None without.
-    Raises ValueError for a parameter the emulator does not have.
+    ``version``, ``server_type`` ("valkey" or "redis"): commands that this release does not have yet are unknown; a
+    short version is the last of its kind: ``7`` has what 7.2 has. Options and replies stay those of Valkey 9.1.
+    Raises ValueError for a parameter the emulator does not have, and for another type of server.
 
     Two emulators share nothing. Any number of clients, in any threads, may share one.
     """
@@ -71,10 +73,12 @@ class Emulator(Assertions):
     def __init__(self, clock: Clock | None = None, seed: int | None = None,
                  config: dict[str, Any] | None = None, *, strict_keys: str | None = None,
                  script_instructions: int | None = None, script_seconds: float | None = None,
+                 version: Any = None, server_type: str | None = None,
                  cluster: int | None = None, _node_of: Cluster | None = None) -> None:  # fmt: skip
         settings = Config(config)
         settings.cluster_enabled = cluster is not None or _node_of is not None
-        self.engine = Engine(TABLE, clock if clock is not None else SystemClock(), seed, settings)
+        table = table_of(version, server_type)
+        self.engine = Engine(table, clock if clock is not None else SystemClock(), seed, settings)
         self.engine.persistence.libraries = partial(_libraries_of, self.engine)
         self._faults: Faults | None = None
         if script_instructions is not None:
@@ -267,7 +271,11 @@ class Emulator(Assertions):
         blocked, naming it, or a command runs.
         """
         with self._at_rest():
-            return Snapshot(take(self.engine), self._scripts(), self._libraries())
+            return self.snapshot_now()
+
+    def snapshot_now(self) -> Snapshot:
+        """As `snapshot`, for a command that runs at this moment and has changed nothing."""
+        return Snapshot(take(self.engine), self._scripts(), self._libraries())
 
     def restore(self, snapshot: Snapshot) -> None:
         """Be again as at `snapshot`, of this emulator or of another one.
@@ -276,13 +284,17 @@ class Emulator(Assertions):
         Raises EmulatorError while a client is blocked or a command runs, or if the numbers of databases differ.
         """
         with self._at_rest():
-            restore(self.engine, snapshot.state)
-            if snapshot.scripts != self._scripts():
-                from emuredis.scripting import scripts_of
+            self.restore_now(snapshot)
 
-                scripts_of(self.engine).replace(snapshot.scripts)
-            if snapshot.libraries != self._libraries():
-                _libraries_of(self.engine).replace(snapshot.libraries)
+    def restore_now(self, snapshot: Snapshot) -> None:
+        """As `restore`, for a command that runs at this moment and has changed nothing."""
+        restore(self.engine, snapshot.state)
+        if snapshot.scripts != self._scripts():
+            from emuredis.scripting import scripts_of
+
+            scripts_of(self.engine).replace(snapshot.scripts)
+        if snapshot.libraries != self._libraries():
+            _libraries_of(self.engine).replace(snapshot.libraries)
 
     def fork(self) -> Emulator:
         """Another emulator in the same state, with no clients; what happens to one, the other never sees.
@@ -298,6 +310,7 @@ class Emulator(Assertions):
             clock = ManualClock(autojump=clock.autojump)
         config = {p.name: self.engine.config.get(p.name) for p in PARAMETERS.values() if p.choosable}
         twin = Emulator(clock=clock, config=config)
+        twin.engine.table = self.engine.table
         twin.restore(snapshot)
         return twin
 

@@ -10,6 +10,7 @@ Fixtures, one emulator per test:
     emuredis_clock       its `emuredis.ManualClock`
     emuredis_faults      its `emuredis.kit.faults.Faults`; a rule that never fired fails the test
     emuredis_journal     a `emuredis.kit.journal.Journal` of the whole test
+    emuredis_patch       every client that redis-py or valkey-py makes meanwhile is one of it; see `emuredis.patch`
     emuredis_server      a TCP server for it: ``emuredis_server.address``
 
 When a test that uses one of them fails, its report ends with the last commands. Options: ``--emuredis-seed``,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from emuredis import Emulator, ManualClock
     from emuredis.kit.faults import Faults
     from emuredis.kit.journal import Journal
+    from emuredis.redispy.patching import Patch
     from emuredis.server import Server
 
 __all__ = ["pytest_addoption"]
@@ -142,6 +144,15 @@ def emuredis_server(emuredis: Emulator) -> Iterator[Server]:
     """A server on a free TCP port for the ``emuredis`` fixture."""
     with emuredis.serve() as server:
         yield server
+
+
+@pytest.fixture
+def emuredis_patch(emuredis: Emulator) -> Iterator[Patch]:
+    """During the test every client that the code makes for itself is one of the ``emuredis`` fixture."""
+    from emuredis import patch
+
+    with patch(emuredis) as patched:
+        yield patched
 
 
 # -- clients ---------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ class Engine:
         self.current_command: Any = None
         self.current_argv: list[bytes] = []
         self.current_session: Session | None = None
-        self.overslept = False  # the clock moved in a unit: what came due waits for the unit's end
+        self.overslept = False  # a manual clock moved in the midst of a unit: what came due waits for its end
         self.commands = 0  # run by sessions that are gone
         self.connections = 0
         self.connections_before = 0  # when CONFIG RESETSTAT was called last

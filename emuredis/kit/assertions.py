@@ -23,7 +23,7 @@ from emuredis.values.zset import ZSet
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
 
-__all__ = ["Assertions"]
+__all__ = ["Assertions", "compare"]
 
 _PLAIN = (str, bytes, int, float)
 _NAMES = {bytes: "string", Hash: "hash", List: "list", Set: "set", ZSet: "sorted set", Stream: "stream"}
@@ -56,6 +56,12 @@ def _shown(expected: Any) -> str:
     if isinstance(expected, _PLAIN) and not isinstance(expected, bool):
         return text(blob(expected))
     return repr(expected)
+
+
+def compare(what: str, expected: Sequence[Any], elements: Sequence[bytes]) -> None:
+    """Raises AssertionError with the difference unless the elements are the expected ones, in this order."""
+    if len(elements) != len(expected) or not all(map(_equal, expected, elements)):
+        _fail_with(what, _diff([_shown(item) for item in expected], [text(item) for item in elements]))
 
 
 class Assertions:
@@ -98,12 +104,7 @@ class Assertions:
     def assert_list(self, key: Any, expected: Sequence[Any], *, db: int = 0) -> None:
         """The list has exactly these elements in this order."""
         value = self._value(key, List, db)
-        elements = list(value) if value is not None else []
-        if len(elements) == len(expected) and all(map(_equal, expected, elements)):
-            return
-        _fail_with(
-            f"list {_of(key)}", _diff([_shown(item) for item in expected], [text(item) for item in elements])
-        )
+        compare(f"list {_of(key)}", expected, list(value) if value is not None else [])
 
     def assert_set(self, key: Any, expected: Iterable[Any], *, db: int = 0) -> None:
         """The set has exactly these members."""

@@ -269,6 +269,15 @@ class Journal(Observer):
             and not isinstance(entry.reply, ReplyError)
         ]  # fmt: skip
 
+    def assert_published(self, channel: Any, *messages: Any) -> None:
+        """Exactly these messages were published on the channel, in this order; matchers as in `assert_list`.
+
+        Raises AssertionError with the difference.
+        """
+        from emuredis.kit.assertions import compare
+
+        compare(f"published on {text(blob(channel))}", messages, self.published(channel))
+
     def jsonl(self) -> str:
         """One line of JSON for each entry."""
         return "".join(json.dumps(entry.as_dict(), ensure_ascii=False) + "\n" for entry in self.all)

@@ -1,6 +1,6 @@
-"""`redis.asyncio`'s connection and pool without a network: the reference door of the asyncio side.
+"""A client package's asyncio connection and pool without a network: the reference door of the asyncio side.
 
-As `emuredis.redispy.connection`: all of it is redis-py's own but for the stream (an `AsyncLink`), the packer and
+As `emuredis.redispy.connection`: all of it is the package's own but for the stream (an `AsyncLink`), the packer and
 the parser. Commands run at once, in the task that sends them; only a reply that is not there yet is awaited.
 
 Two rules of its own. A task that only ever calls an emulator would never let others run, so every sixteenth command
@@ -15,28 +15,20 @@ import math
 from collections.abc import Generator, Iterable
 from typing import Any
 
-import redis.asyncio
-from redis._parsers import _AsyncHiredisParser, _AsyncRESP2Parser, _AsyncRESP3Parser
-from redis._parsers.base import AsyncPushNotificationsParser, BaseParser
-from redis.asyncio.connection import DefaultParser, UnixDomainSocketConnection
-from redis.event import AsyncAfterConnectionReleasedEvent
-from redis.exceptions import ConnectionError, RedisError, ResponseError
-from redis.exceptions import TimeoutError as ReadTimeout
-
 from emuredis.emulator import Emulator
 from emuredis.engine.engine import Engine
 from emuredis.errors import ReplyError
-from emuredis.redispy.connection import drop_network_options, with_driver_info
 from emuredis.redispy.convert import Converter
 from emuredis.redispy.idle import Wait, idler
+from emuredis.redispy.library import Library
 from emuredis.redispy.link import Closed, Link
-from emuredis.redispy.pools import url_options
+from emuredis.redispy.pools import emulator_for, url_options
 from emuredis.replies import Push, Reply
 
-__all__ = ["AsyncLink", "Connection", "ConnectionPool", "Turns", "pool"]
+__all__ = ["AsyncConnectionDoor", "AsyncLink", "AsyncPoolDoor", "Turns"]
 
 _CLOSED = "Connection closed by server."
-_PARSERS = (DefaultParser, _AsyncHiredisParser, _AsyncRESP2Parser, _AsyncRESP3Parser)
+_Base: Any = object
 #: Commands after which a task gives way to others once.
 PER_TURN = 16
 
@@ -108,12 +100,14 @@ class AsyncLink(Link):
         return default
 
 
-class Parser(BaseParser, AsyncPushNotificationsParser):
+class AsyncParserDoor(_Base):
     """Takes replies from the link of its connection."""
+
+    library: Library
 
     def __init__(self) -> None:
         self.pubsub_push_handler_func = self.handle_pubsub_push_response
-        self._connection: Connection | None = None
+        self._connection: AsyncConnectionDoor | None = None
 
     async def handle_pubsub_push_response(self, response: Any) -> Any:
         return response
@@ -127,14 +121,14 @@ class Parser(BaseParser, AsyncPushNotificationsParser):
     def _link(self) -> AsyncLink:
         link = self._connection.link if self._connection is not None else None
         if link is None:
-            raise ConnectionError(_CLOSED)
+            raise self.library.ConnectionError(_CLOSED)
         return link
 
     async def can_read(self) -> bool:
         try:
             return self._link().ready()
         except Closed:
-            raise ConnectionError(_CLOSED) from None
+            raise self.library.ConnectionError(_CLOSED) from None
 
     can_read_destructive = can_read
 
@@ -145,7 +139,7 @@ class Parser(BaseParser, AsyncPushNotificationsParser):
             try:
                 reply = await link.read_async(seconds)
             except Closed:
-                raise ConnectionError(_CLOSED) from None
+                raise self.library.ConnectionError(_CLOSED) from None
             connection: Any = self._connection
             response = connection.converter.view(link.session.protocol, disable_decoding)(reply)
             if reply.__class__ is Push and link.session.protocol == 3:
@@ -153,19 +147,27 @@ class Parser(BaseParser, AsyncPushNotificationsParser):
                 if push_request:
                     return response
                 continue
-            if isinstance(response, ConnectionError):
+            if isinstance(response, self.library.ConnectionError):
                 raise response
             return response
 
 
-class Connection(UnixDomainSocketConnection):
-    """A connection to an emulator, for any of redis.asyncio's pools. ``emulator``: the one to talk to."""
+class AsyncConnectionDoor(_Base):
+    """A connection to an emulator, for any of the package's asyncio pools. ``emulator``: the one to talk to."""
+
+    library: Library
+    parsers: frozenset[Any]
+    parser: Any
+    converter: Converter
 
     def __init__(self, *, emulator: Emulator, command_packer: Any = None, **options: Any) -> None:
         if command_packer is not None:
-            raise RedisError("emuredis does not support the option command_packer of an asyncio connection")
+            raise self.library.Error(
+                "emuredis does not support the option command_packer of an asyncio connection"
+            )
         self.emulator = emulator
-        super().__init__(path="", **with_driver_info(drop_network_options(options)))
+        options = self.library.drop_network_options(options)
+        super().__init__(path="", **self.library.connection_options(options, asynchronous=True))
 
     @property
     def link(self) -> AsyncLink | None:
@@ -178,9 +180,9 @@ class Connection(UnixDomainSocketConnection):
         return [*pieces, ("client_name", self.client_name)] if self.client_name else pieces
 
     def set_parser(self, parser_class: Any) -> None:
-        if parser_class not in _PARSERS:
-            raise RedisError(f"emuredis does not support the option parser_class={parser_class!r}")
-        self._parser = Parser()
+        if parser_class not in self.parsers:
+            raise self.library.Error(f"emuredis does not support the option parser_class={parser_class!r}")
+        self._parser = self.parser()
         self.converter = Converter(self.encoder, self._parser.parse_error)
 
     async def _connect(self) -> None:
@@ -210,7 +212,7 @@ class Connection(UnixDomainSocketConnection):
                 link.sendall(item)
         except OSError as error:
             await self.disconnect(nowait=True)
-            raise ConnectionError(
+            raise self.library.ConnectionError(
                 f"Error {error.errno} while writing to socket. {error.strerror}."
             ) from error
         except BaseException:
@@ -223,7 +225,6 @@ class Connection(UnixDomainSocketConnection):
                             disconnect_on_error: bool = True, push_request: bool | None = False) -> Any:  # fmt: skip
         """As redis-py's: ``timeout`` None stands for socket_timeout, infinity for no limit."""
         link, parser = self.link, self._parser
-        assert isinstance(parser, Parser)
         if link is not None and link.arrived and link.arrived[0].__class__ not in (Push, ReplyError):
             response = self.converter.view(link.session.protocol, disable_decoding)(link.arrived.popleft())
         else:
@@ -234,14 +235,14 @@ class Connection(UnixDomainSocketConnection):
                     return None
                 if disconnect_on_error:
                     await self.disconnect(nowait=True)
-                raise ReadTimeout(f"Timeout reading from {self._host_error()}") from None
+                raise self.library.TimeoutError(f"Timeout reading from {self._host_error()}") from None
             except BaseException:
                 if disconnect_on_error:
                     await self.disconnect(nowait=True)
                 raise
         if self.health_check_interval:
             self.next_health_check = asyncio.get_running_loop().time() + self.health_check_interval
-        if isinstance(response, ResponseError):
+        if isinstance(response, self.library.ResponseError):
             raise response from None
         return response
 
@@ -252,20 +253,25 @@ class Connection(UnixDomainSocketConnection):
         return None if timeout == math.inf else timeout
 
 
-class ConnectionPool(redis.asyncio.ConnectionPool):
+class AsyncPoolDoor(_Base):
     """A pool of asyncio connections to one emulator, with a short way in and out; see the synchronous one."""
 
-    def __init__(self, emulator: Emulator | None = None, connection_class: Any = Connection,
-                 max_connections: int | None = None, **options: Any) -> None:  # fmt: skip
-        self.emulator = Emulator() if emulator is None else emulator
-        super().__init__(connection_class=connection_class, max_connections=max_connections,
-                         emulator=self.emulator, **drop_network_options(options))  # fmt: skip
+    library: Library
+    connection_door: Any
+
+    def __init__(self, emulator: Emulator | None = None, connection_class: Any = None,
+                 max_connections: int | None = None, version: Any = None, server_type: str | None = None,
+                 **options: Any) -> None:  # fmt: skip
+        self.emulator = emulator_for(emulator, version, server_type)
+        super().__init__(connection_class=connection_class or self.connection_door,
+                         max_connections=max_connections, emulator=self.emulator,
+                         **self.library.drop_network_options(options))  # fmt: skip
         self._plain_events = options.get("event_dispatcher") is None
 
     @classmethod
-    def from_url(cls, url: str, **kwargs: Any) -> ConnectionPool:
+    def from_url(cls, url: str, **kwargs: Any) -> Any:
         """A pool for an ``emuredis://`` URL; what the URL says goes before ``kwargs``."""
-        return cls(**{**kwargs, **url_options(url)})
+        return cls(**{**kwargs, **url_options(url, cls.library)})
 
     async def get_connection(self, command_name: Any = None, *keys: Any, **options: Any) -> Any:
         """A connection that is ready for a command."""
@@ -286,10 +292,4 @@ class ConnectionPool(redis.asyncio.ConnectionPool):
             await connection.disconnect()
         self._available_connections.append(connection)
         if connection._re_auth_token is not None or not self._plain_events:
-            dispatcher: Any = self._event_dispatcher
-            await dispatcher.dispatch_async(AsyncAfterConnectionReleasedEvent(connection))
-
-
-def pool(emulator: Emulator | None = None, **options: Any) -> ConnectionPool:
-    """A pool for ``redis.asyncio.Redis(connection_pool=emuredis.asyncio.pool(emulator))``."""
-    return ConnectionPool(emulator, **options)
+            await self._event_dispatcher.dispatch_async(self.library.released_async(connection))

@@ -10,8 +10,8 @@ from redis.maint_notifications import MaintNotificationsConfig
 
 from emuredis.clusters import Cluster
 from emuredis.emulator import Emulator
-from emuredis.redispy.aio import Connection
 from emuredis.redispy.cluster import cluster_of, emulator_at
+from emuredis.redispy.stock_aio import Connection
 
 __all__ = ["RedisCluster"]
 

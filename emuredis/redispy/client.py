@@ -1,76 +1,68 @@
-"""`redis.Redis` with a short way to the engine: the fast door.
+"""A client package's client with a short way to the engine: the fast door.
 
-`Redis.execute_command` and the two ways in which a `Pipeline` is executed are overridden (`emuredis.redispy.short`);
-commands, response callbacks, pub/sub, locks and scripts are redis-py's.
+`ClientDoor.execute_command` and the two ways in which a `Pipeline` is executed are overridden
+(`emuredis.redispy.short`); commands, response callbacks, pub/sub, locks and scripts are the package's.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import redis
-import redis.client
-from redis.connection import SSLConnection
-from redis.exceptions import ConnectionError, RedisError, ResponseError
-from redis.maint_notifications import MaintNotificationsConfig
-
 from emuredis.emulator import Emulator
-from emuredis.redispy.connection import Connection, with_driver_info
-from emuredis.redispy.locks import Lock
-from emuredis.redispy.pools import ConnectionPool, url_options
+from emuredis.redispy.library import Library
+from emuredis.redispy.pools import url_options
 from emuredis.redispy.short import LONG, ShortPipeline, ShortWay, is_plain
 
-__all__ = ["Pipeline", "Redis", "from_url", "pool_options"]
+__all__ = ["ClientDoor", "PipelineDoor"]
+
+_Base: Any = object
 
 
-def pool_options(theirs: Any, ssl_class: type) -> dict[str, Any]:
-    """The options of the pool that redis-py has made from a client's, for a pool of ours."""
-    if theirs.connection_class is ssl_class:
-        raise RedisError("emuredis has no network, so it does not support the option ssl")
-    kwargs = {name: value for name, value in theirs.connection_kwargs.items() if name != "himport_registry"}
-    return {**kwargs, "max_connections": theirs.max_connections}
+class ClientDoor(ShortWay, _Base):
+    """A client of an emulator: a new private one, unless ``emulator`` or a ``connection_pool`` is given.
 
-
-class Redis(ShortWay, redis.Redis):
-    """`redis.Redis` on an emulator: a new private one, unless ``emulator`` or a ``connection_pool`` is given.
-
-    Takes every option of `redis.Redis`; host, port and the options of a socket are accepted and mean nothing.
-    Raises RedisError for TLS, which there is none of.
+    Takes every option of the package's client; host, port and the options of a socket are accepted and mean nothing.
+    Raises the package's error for TLS, which there is none of.
     """
 
-    _manual_lock = Lock
+    library: Library
+    _stock: Any
+    _pool_door: Any
+    _pipeline_door: Any
 
     def __init__(self, host: str = "localhost", port: int = 6379, db: int = 0, password: str | None = None, *,
                  emulator: Emulator | None = None, connection_pool: Any = None,
                  single_connection_client: bool = False, maint_notifications_config: Any = None,
-                 **options: Any) -> None:  # fmt: skip
+                 version: Any = None, server_type: str | None = None, **options: Any) -> None:  # fmt: skip
         if connection_pool is not None:
-            if emulator is not None:
+            if emulator is not None or version is not None or server_type is not None:
                 raise TypeError("give an emulator or a connection_pool, not both: the pool has its emulator")
             super().__init__(connection_pool=connection_pool, single_connection_client=single_connection_client,
                              **options)  # fmt: skip
         else:
-            # redis-py turns its options into those of a pool; nothing is connected yet.
-            super().__init__(host, port, db, password, **with_driver_info(options),
-                             maint_notifications_config=MaintNotificationsConfig(enabled=False))  # fmt: skip
-            ours = pool_options(self.connection_pool, SSLConnection)
-            ours["maint_notifications_config"] = maint_notifications_config
-            self.connection_pool = ConnectionPool(emulator, **ours)
+            # The package turns its options into those of a pool; nothing is connected yet.
+            library = self.library
+            quiet = library.no_maintenance(self._stock)
+            super().__init__(host, port, db, password, **library.with_driver_info(options), **quiet)
+            ours = library.pool_options(self.connection_pool, library.sync.SSLConnection)
+            if quiet:
+                ours["maint_notifications_config"] = maint_notifications_config
+            self.connection_pool = self._pool_door(emulator, version=version, server_type=server_type, **ours)
             if single_connection_client:
                 self._single_connection_client = True
                 self.connection = self.connection_pool.get_connection()
         self._choose_way()
 
     def _choose_way(self) -> None:
-        fast = type(self.connection_pool) is ConnectionPool and not self._single_connection_client
-        self._fast = self.connection_pool if fast and is_plain(self, redis.Redis, Connection) else None
+        fast = type(self.connection_pool) is self._pool_door and self.connection is None
+        self._fast = self.connection_pool if fast and is_plain(self) else None
 
     @classmethod
-    def from_url(cls, url: str, **kwargs: Any) -> Redis:
+    def from_url(cls, url: str, **kwargs: Any) -> Any:
         """A client for ``emuredis://[name][/db][?option=value...]``; what the URL says goes before ``kwargs``."""
-        options = {**kwargs, **url_options(url)}
+        options = {**kwargs, **url_options(url, cls.library)}
         single = options.pop("single_connection_client", False)
-        client = cls(connection_pool=ConnectionPool(**options), single_connection_client=single)
+        client = cls(connection_pool=cls._pool_door(**options), single_connection_client=single)
         client.auto_close_connection_pool = True
         return client
 
@@ -78,7 +70,7 @@ class Redis(ShortWay, redis.Redis):
         """A pipeline, executed the short way where this client's commands are."""
         if self._fast is None:
             return super().pipeline(transaction, shard_hint)
-        return Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+        return self._pipeline_door(self.connection_pool, self.response_callbacks, transaction, shard_hint)
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         """Run one command and return what redis-py's callbacks make of its reply."""
@@ -86,11 +78,11 @@ class Redis(ShortWay, redis.Redis):
             response = self._short(args, options)
             if response is not LONG:
                 return response
-        return self._execute_command(*args, **options)
+        return super().execute_command(*args, **options)
 
 
-class Pipeline(ShortPipeline, redis.client.Pipeline):
-    """redis-py's pipeline; a batch runs under the engine's lock, without a stop at every reply."""
+class PipelineDoor(ShortPipeline, _Base):
+    """The package's pipeline; a batch runs under the engine's lock, without a stop at every reply."""
 
     def _execute_pipeline(self, connection: Any, commands: Any, raise_on_error: bool) -> Any:
         replies = self._batch(connection, [args for args, _ in commands], commands)
@@ -106,7 +98,7 @@ class Pipeline(ShortPipeline, redis.client.Pipeline):
         for args, options in commands[len(replies) :]:
             try:
                 responses.append(self.parse_response(connection, args[0], **options))
-            except ResponseError as error:
+            except self.library.ResponseError as error:
                 responses.append(error)
         if raise_on_error:
             self.raise_first_error(commands, responses)
@@ -119,14 +111,9 @@ class Pipeline(ShortPipeline, redis.client.Pipeline):
             return super()._execute_transaction(connection, commands, raise_on_error)
         if len(replies) < len(batch):  # one of them closed the connection
             connection.disconnect()
-            raise ConnectionError("Connection closed by server.")
+            raise self.library.ConnectionError("Connection closed by server.")
         response = self._outcome(connection, commands, replies, raise_on_error)
         return [
             item if isinstance(item, Exception) else self._called_back(args[0], item, options)
             for item, (args, options) in zip(response, commands, strict=True)
         ]
-
-
-def from_url(url: str, **kwargs: Any) -> Redis:
-    """`Redis.from_url`."""
-    return Redis.from_url(url, **kwargs)

@@ -14,8 +14,7 @@ from redis.maint_notifications import MaintNotificationsConfig
 
 from emuredis.clusters import Cluster
 from emuredis.emulator import Emulator
-from emuredis.redispy.connection import Connection
-from emuredis.redispy.pools import ConnectionPool
+from emuredis.redispy.stock import Connection, ConnectionPool
 
 __all__ = ["RedisCluster", "cluster_of", "emulator_at"]
 

@@ -1,8 +1,8 @@
-"""redis-py's `Connection` without a network: the reference door.
+"""A client package's `Connection` without a network: the reference door.
 
-Everything is redis-py's own (pool, handshake, retries, health checks, push handlers, errors) but for the three things
-that know of a wire: the *socket* is a `Link` to an engine, the *packer* hands over words instead of bytes, and the
-*parser* takes neutral replies from the link and makes of them what redis-py would have parsed.
+Everything is redis-py's or valkey-py's own (pool, handshake, retries, health checks, push handlers, errors) but for
+the three things that know of a wire: the *socket* is a `Link` to an engine, the *packer* hands over words instead of
+bytes, and the *parser* takes neutral replies from the link and makes of them what redis-py would have parsed.
 
 It works in any of redis-py's pools::
 
@@ -15,68 +15,32 @@ read waits as long as the emulator's clock says.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
-
-from redis._parsers import _HiredisParser, _RESP2Parser, _RESP3Parser
-from redis._parsers.base import BaseParser, PushNotificationsParser
-from redis.connection import DefaultParser, UnixDomainSocketConnection
-from redis.driver_info import resolve_driver_info
-from redis.exceptions import ConnectionError, RedisError
-from redis.utils import SENTINEL
 
 from emuredis.emulator import Emulator
 from emuredis.errors import ReplyError
 from emuredis.redispy.convert import Converter
+from emuredis.redispy.library import Library
 from emuredis.redispy.link import Closed, Link
 from emuredis.replies import Push
 
-__all__ = ["NETWORK_OPTIONS", "Connection", "drop_network_options", "with_driver_info"]
+__all__ = ["ConnectionDoor"]
 
 _CLOSED = "Connection closed by server."
-_PARSERS = (DefaultParser, _HiredisParser, _RESP2Parser, _RESP3Parser)
-
-#: Options that say where the server is or how its socket behaves: there is none, any value is as good as another.
-NETWORK_OPTIONS = frozenset(
-    [
-        "host",
-        "port",
-        "path",
-        "socket_keepalive",
-        "socket_keepalive_options",
-        "socket_type",
-        "socket_read_size",
-    ]
-)
+_Base: Any = object
+#: "As long as the connection's socket_timeout."
+_UNSET: Any = object()
 
 
-@cache
-def _driver_info() -> Any:
-    return resolve_driver_info(SENTINEL, SENTINEL, SENTINEL)
-
-
-def with_driver_info(options: dict[str, Any]) -> dict[str, Any]:
-    """``options`` with redis-py's default for driver_info: it would read its package's metadata each time."""
-    if options.keys() & {"driver_info", "lib_name", "lib_version"}:
-        return options
-    return {**options, "driver_info": _driver_info()}
-
-
-def drop_network_options(options: dict[str, Any]) -> dict[str, Any]:
-    """``options`` without those of a network. Raises RedisError for TLS, which would promise something."""
-    refused = [name for name in options if name.startswith("ssl")]
-    if refused:
-        raise RedisError(f"emuredis has no network, so it does not support the option {refused[0]}")
-    return {name: value for name, value in options.items() if name not in NETWORK_OPTIONS}
-
-
-class Parser(BaseParser, PushNotificationsParser):
+class ParserDoor(_Base):
     """Takes replies from the link of its connection."""
+
+    library: Library
 
     def __init__(self) -> None:
         self.pubsub_push_handler_func = self.handle_pubsub_push_response
         self._link: Link | None = None
-        self._connection: Connection | None = None
+        self._connection: ConnectionDoor | None = None
 
     def handle_pubsub_push_response(self, response: Any) -> Any:
         return response
@@ -90,32 +54,32 @@ class Parser(BaseParser, PushNotificationsParser):
     def can_read(self, timeout: float = 0) -> bool:
         link = self._link
         if link is None:
-            raise ConnectionError(_CLOSED)
+            raise self.library.ConnectionError(_CLOSED)
         try:
             return link.ready() or bool(timeout != 0 and link.wait(timeout))
         except Closed:
-            raise ConnectionError(_CLOSED) from None
+            raise self.library.ConnectionError(_CLOSED) from None
 
     def read_response(
-        self, disable_decoding: bool = False, push_request: bool = False, timeout: Any = SENTINEL
+        self, disable_decoding: bool = False, push_request: bool = False, timeout: Any = _UNSET
     ) -> Any:
         link, connection = self._link, self._connection
         if link is None or connection is None:
-            raise ConnectionError(_CLOSED)
-        if timeout is SENTINEL:
+            raise self.library.ConnectionError(_CLOSED)
+        if timeout is _UNSET or timeout is self.library.unset:
             timeout = None if link.engine.clock.manual else connection.socket_timeout
         while True:
             try:
                 reply = link.read(timeout)
             except Closed:
-                raise ConnectionError(_CLOSED) from None
+                raise self.library.ConnectionError(_CLOSED) from None
             response = connection.converter.view(link.session.protocol, disable_decoding)(reply)
             if reply.__class__ is Push and link.session.protocol == 3:
                 response = self.handle_push_response(response)
                 if push_request:
                     return response
                 continue
-            if isinstance(response, ConnectionError):
+            if isinstance(response, self.library.ConnectionError):
                 raise response
             return response
 
@@ -127,12 +91,18 @@ class Packer:
         self.pack = lambda *args: [converter.command(args)]
 
 
-class Connection(UnixDomainSocketConnection):
-    """A connection to an emulator, for any of redis-py's connection pools. ``emulator``: the one to talk to."""
+class ConnectionDoor(_Base):
+    """A connection to an emulator, for any of the package's connection pools. ``emulator``: the one to talk to."""
+
+    library: Library
+    parsers: frozenset[Any]
+    parser: Any
+    converter: Converter
 
     def __init__(self, *, emulator: Emulator, **options: Any) -> None:
         self.emulator = emulator
-        super().__init__(path="", **with_driver_info(drop_network_options(options)))
+        options = self.library.drop_network_options(options)
+        super().__init__(path="", **self.library.connection_options(options, asynchronous=False))
 
     @property
     def link(self) -> Link | None:
@@ -145,9 +115,9 @@ class Connection(UnixDomainSocketConnection):
         return [*pieces, ("client_name", self.client_name)] if self.client_name else pieces
 
     def set_parser(self, parser_class: Any) -> None:
-        if parser_class not in _PARSERS:
-            raise RedisError(f"emuredis does not support the option parser_class={parser_class!r}")
-        self._parser = Parser()
+        if parser_class not in self.parsers:
+            raise self.library.Error(f"emuredis does not support the option parser_class={parser_class!r}")
+        self._parser = self.parser()
         self.converter = Converter(self.encoder, self._parser.parse_error)
 
     def _construct_command_packer(self, packer: Any) -> Any:
@@ -175,26 +145,50 @@ class Connection(UnixDomainSocketConnection):
             link.run(argv)
         except OSError as error:
             self.disconnect()
-            raise ConnectionError(
+            raise self.library.ConnectionError(
                 f"Error {error.errno} while writing to socket. {error.strerror}."
             ) from error
         except BaseException:
             self.disconnect()
             raise
 
-    def read_response(self, disable_decoding: bool = False, *, timeout: Any = SENTINEL,
+    def read_response(self, disable_decoding: bool = False, *, timeout: Any = _UNSET,
                       disconnect_on_error: bool = True, push_request: bool = False) -> Any:  # fmt: skip
         link: Link | None = self._sock
         if link is None or not link.arrived or push_request or self.health_check_interval:
-            return super().read_response(disable_decoding, timeout=timeout, disconnect_on_error=disconnect_on_error,
-                                         push_request=push_request)  # fmt: skip
+            return self._read(disable_decoding, timeout, disconnect_on_error, push_request)
         reply = link.arrived[0]
         kind = reply.__class__
         if kind is Push or kind is ReplyError:
-            return super().read_response(
-                disable_decoding, timeout=timeout, disconnect_on_error=disconnect_on_error
-            )
+            return self._read(disable_decoding, timeout, disconnect_on_error, False)
         link.arrived.popleft()
         if kind is int or reply is None or (kind is bytes and self.converter.decode is None):
             return reply
         return self.converter.view(link.session.protocol, disable_decoding)(reply)
+
+    def _read(
+        self, disable_decoding: bool, timeout: Any, disconnect_on_error: bool, push_request: bool
+    ) -> Any:
+        """The package's own `read_response`; for versions that cannot ask our parser for all of it, the same here."""
+        library = self.library
+        if library.reads_with_timeout:
+            limit = library.unset if timeout is _UNSET else timeout
+            return super().read_response(disable_decoding, timeout=limit, disconnect_on_error=disconnect_on_error,
+                                         push_request=push_request)  # fmt: skip
+        try:
+            response = self._parser.read_response(disable_decoding, push_request, timeout)
+        except BaseException as error:
+            if disconnect_on_error:
+                self.disconnect()
+            if isinstance(error, TimeoutError):
+                raise library.TimeoutError(f"Timeout reading from {self._host_error()}") from error
+            if isinstance(error, OSError):
+                raise library.ConnectionError(
+                    f"Error while reading from {self._host_error()} : {error.args}"
+                ) from error
+            raise
+        if self.health_check_interval:
+            self.next_health_check = library.wall_seconds() + self.health_check_interval
+        if isinstance(response, library.ResponseError):
+            raise response
+        return response

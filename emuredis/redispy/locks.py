@@ -1,4 +1,4 @@
-"""redis-py's locks on a manual clock.
+"""The client packages' locks on a manual clock.
 
 A lock that is taken is tried again every so often, and redis-py sleeps real time in between: on a manual clock the
 lock's time to live would never pass. There, the clients of this package make locks that wait on the emulator's clock,
@@ -12,16 +12,15 @@ import asyncio
 import threading
 from typing import Any
 
-import redis.asyncio.lock
-import redis.lock
-
 from emuredis.clock import NS_PER_MS
 from emuredis.engine.engine import Engine
 from emuredis.errors import WaitForever
 from emuredis.redispy.idle import Wait, idler
 from emuredis.waits import wait
 
-__all__ = ["AsyncLock", "Lock"]
+__all__ = ["AsyncLockDoor", "LockDoor"]
+
+_Base: Any = object
 
 #: So many times a task tries for a lock that only others can free.
 TRIES = 100
@@ -57,7 +56,7 @@ class _Trying:
         )
 
 
-class Lock(redis.lock.Lock):
+class LockDoor(_Base):
     def acquire(self, sleep: Any = None, blocking: bool | None = None, blocking_timeout: Any = None,
                 token: Any = None) -> bool:  # fmt: skip
         """As redis-py's, waiting on the emulator's clock."""
@@ -69,7 +68,7 @@ class Lock(redis.lock.Lock):
         return True
 
 
-class AsyncLock(redis.asyncio.lock.Lock):
+class AsyncLockDoor(_Base):
     async def acquire(
         self, blocking: bool | None = None, blocking_timeout: Any = None, token: Any = None
     ) -> bool:

@@ -11,18 +11,15 @@ import os
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import redis
-from redis.connection import parse_url
-from redis.event import AfterConnectionReleasedEvent
-from redis.exceptions import ConnectionError, TimeoutError
-
 from emuredis.emulator import Emulator
-from emuredis.redispy.connection import Connection, drop_network_options
+from emuredis.redispy.library import Library
 
-__all__ = ["ConnectionPool", "pool", "url_options"]
+__all__ = ["PoolDoor", "emulator_for", "url_options"]
+
+_Base: Any = object
 
 
-def url_options(url: str) -> dict[str, Any]:
+def url_options(url: str, library: Library) -> dict[str, Any]:
     """The options in ``emuredis://[[user]:password@][name][/db][?option=value...]``, as redis-py reads its URLs.
 
     The same name means the same emulator within this process; without a name it is a new one. Raises ValueError for
@@ -31,7 +28,7 @@ def url_options(url: str) -> dict[str, Any]:
     parts = urlsplit(url)
     if parts.scheme != "emuredis":
         raise ValueError(f"emuredis takes URLs such as emuredis://name/0, not {url!r}")
-    options: dict[str, Any] = parse_url("redis" + url[len("emuredis") :])
+    options: dict[str, Any] = library.sync.parse_url(library.name + url[len("emuredis") :])
     options.pop("host", None)
     if options.pop("port", None) is not None:
         raise ValueError(f"an emulator has no port: {url!r}")
@@ -43,23 +40,37 @@ def url_options(url: str) -> dict[str, Any]:
     return options
 
 
-class ConnectionPool(redis.ConnectionPool):
+def emulator_for(emulator: Emulator | None, version: Any, server_type: str | None) -> Emulator:
+    """The emulator of a pool: the given one, or a new one of that release."""
+    if emulator is None:
+        return Emulator(version=version, server_type=server_type)
+    if version is not None or server_type is not None:
+        raise TypeError("give an emulator, or the version and server_type of a new one, not both")
+    return emulator
+
+
+class PoolDoor(_Base):
     """A pool of connections to one emulator, a new private one unless ``emulator`` is given.
 
-    Further options are those of `redis.ConnectionPool` and `redis.Connection`.
+    Further options are those of the package's `ConnectionPool` and `Connection`.
     """
 
-    def __init__(self, emulator: Emulator | None = None, connection_class: Any = Connection,
-                 max_connections: int | None = None, **options: Any) -> None:  # fmt: skip
-        self.emulator = Emulator() if emulator is None else emulator
-        super().__init__(connection_class=connection_class, max_connections=max_connections,
-                         emulator=self.emulator, **drop_network_options(options))  # fmt: skip
+    library: Library
+    connection_door: Any
+
+    def __init__(self, emulator: Emulator | None = None, connection_class: Any = None,
+                 max_connections: int | None = None, version: Any = None, server_type: str | None = None,
+                 **options: Any) -> None:  # fmt: skip
+        self.emulator = emulator_for(emulator, version, server_type)
+        super().__init__(connection_class=connection_class or self.connection_door,
+                         max_connections=max_connections, emulator=self.emulator,
+                         **self.library.drop_network_options(options))  # fmt: skip
         self._plain_events = options.get("event_dispatcher") is None
 
     @classmethod
-    def from_url(cls, url: str, **kwargs: Any) -> ConnectionPool:
+    def from_url(cls, url: str, **kwargs: Any) -> Any:
         """A pool for an ``emuredis://`` URL; what the URL says goes before ``kwargs``."""
-        return cls(**{**kwargs, **url_options(url)})
+        return cls(**{**kwargs, **url_options(url, cls.library)})
 
     def get_connection(self, command_name: Any = None, *keys: Any, **options: Any) -> Any:
         """A connection that is ready for a command."""
@@ -78,16 +89,17 @@ class ConnectionPool(redis.ConnectionPool):
 
     def _make_ready(self, connection: Any) -> None:
         """Connect, and connect again if something was left over from its last use."""
+        errors = self.library
         try:
             connection.connect()
             try:
-                if connection.can_read():
-                    raise ConnectionError("Connection has data")
-            except (ConnectionError, TimeoutError, OSError):
+                if connection.can_read() and connection.client_cache is None:
+                    raise errors.ConnectionError("Connection has data")
+            except errors.network_errors:
                 connection.disconnect()
                 connection.connect()
                 if connection.can_read():
-                    raise ConnectionError("Connection not ready") from None
+                    raise errors.ConnectionError("Connection not ready") from None
         except BaseException:
             self.release(connection)
             raise
@@ -104,10 +116,4 @@ class ConnectionPool(redis.ConnectionPool):
             connection.disconnect()
         self._available_connections.append(connection)
         if connection._re_auth_token is not None or not self._plain_events:
-            dispatcher: Any = self._event_dispatcher
-            dispatcher.dispatch(AfterConnectionReleasedEvent(connection))
-
-
-def pool(emulator: Emulator | None = None, **options: Any) -> ConnectionPool:
-    """A pool for ``redis.Redis(connection_pool=emuredis.pool(emulator))``; see `ConnectionPool`."""
-    return ConnectionPool(emulator, **options)
+            self._event_dispatcher.dispatch(self.library.released(connection))

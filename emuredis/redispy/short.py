@@ -9,19 +9,16 @@ difference; otherwise the call goes the long way through redis-py's own code (th
 * for one call, when the command blocks: it is taken back before anybody can notice, and called again the long way;
 * for one call, when the command may answer with other than one reply, or with redis-py's reading options.
 
-This module knows redis-py's classes by their attributes only; it imports no client library but for names of options.
+This module knows the package's classes by their attributes only.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from redis.client import EMPTY_RESPONSE, NEVER_DECODE
-from redis.exceptions import ConnectionError, ExecAbortError, ResponseError, TimeoutError, WatchError
-from redis.observability import recorder
-
 from emuredis.emulator import Emulator
 from emuredis.errors import ReplyError
+from emuredis.redispy.library import Library
 from emuredis.replies import BLOCKED, Frames, NullArray, Push
 
 __all__ = ["LONG", "ShortPipeline", "ShortSet", "ShortWay", "is_plain"]
@@ -35,16 +32,13 @@ _LONG_NAMES = frozenset(
      "SUBSCRIBE", "SUNSUBSCRIBE", "SYNC", "UNSUBSCRIBE"]
 )  # fmt: skip
 
-#: Exceptions that a call on the short way never raises, so that retrying on them needs no redis-py.
-_NETWORK_ERRORS = (ConnectionError, TimeoutError, OSError)
+#: Reading options of the client packages, by their names there.
+EMPTY_RESPONSE, NEVER_DECODE = "EMPTY_RESPONSE", "NEVER_DECODE"
 
 
-def is_plain(client: Any, stock: type, connection_class: type) -> bool:
-    """Whether a client's settings leave the way between client and server to itself.
-
-    ``stock``: redis-py's class that the client derives from; ``connection_class``: the reference door's.
-    """
-    pool = client.connection_pool
+def is_plain(client: Any) -> bool:
+    """Whether a client's settings leave the way between client and server to itself."""
+    pool, stock, library = client.connection_pool, client._stock, client.library
     kwargs = pool.connection_kwargs
     retry = kwargs.get("retry")
     errors = tuple(kwargs.get("retry_on_error") or ())
@@ -52,15 +46,17 @@ def is_plain(client: Any, stock: type, connection_class: type) -> bool:
         errors += tuple(getattr(retry, "_supported_errors", (Exception,)))
     own = ("parse_response", "_send_command_parse_response", "_execute_command")
     return (
-        pool.connection_class is connection_class
+        pool.connection_class is pool.connection_door
         and getattr(pool, "cache", None) is None
         and kwargs.get("event_dispatcher") is None
         and not kwargs.get("health_check_interval")
         and kwargs.get("credential_provider") is None
         and kwargs.get("command_packer") is None
-        and all(issubclass(error, _NETWORK_ERRORS) for error in errors)
+        and kwargs.get("client_cache") is None
+        and not kwargs.get("cache_enabled")
+        and all(issubclass(error, library.network_errors) for error in errors)
         and all(getattr(type(client), name, None) is getattr(stock, name, None) for name in own)
-        and getattr(recorder, "_metrics_collector", None) is None
+        and not library.measured()
     )
 
 
@@ -79,6 +75,7 @@ class ShortWay(ShortSet):
     Also what its two flavours have in common otherwise: the emulator, and locks that know a manual clock.
     """
 
+    library: Library
     _fast: Any = None
     _manual_lock: Any
     response_callbacks: Any
@@ -96,14 +93,14 @@ class ShortWay(ShortSet):
 
     def lock(self, name: Any, timeout: Any = None, sleep: float = 0.1, blocking: bool = True,
              blocking_timeout: Any = None, lock_class: Any = None, thread_local: bool = True,
-             raise_on_release_error: bool = True) -> Any:  # fmt: skip
-        """redis-py's lock; on a manual clock one that waits on that clock."""
+             *more: Any, **named: Any) -> Any:  # fmt: skip
+        """The package's lock; on a manual clock one that waits on that clock."""
         emulator = self.connection_pool.connection_kwargs.get("emulator")
         if lock_class is None and emulator is not None and emulator.clock.manual:
             lock_class = self._manual_lock
         client: Any = super()
         return client.lock(name, timeout, sleep, blocking, blocking_timeout, lock_class, thread_local,
-                           raise_on_release_error)  # fmt: skip
+                           *more, **named)  # fmt: skip
 
     def _short(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The reply as redis-py would have returned it, or LONG. Raises redis-py's exceptions."""
@@ -133,7 +130,7 @@ class ShortWay(ShortSet):
         kind = reply.__class__
         if kind is ReplyError:
             error = converter.exception(reply)
-            if isinstance(error, ConnectionError):  # redis-py drops the connection and tries again
+            if isinstance(error, self.library.ConnectionError):  # the package connects and tries again
                 return LONG
             raise error
         if kind is bytes:
@@ -151,6 +148,7 @@ class ShortWay(ShortSet):
 class ShortPipeline(ShortSet):
     """What a pipeline class gets: running a batch at once, and reading the outcome of a transaction."""
 
+    library: Library
     response_callbacks: Any
     watching: bool
 
@@ -210,13 +208,13 @@ class ShortPipeline(ShortSet):
         result = replies[-1]
         if result.__class__ is ReplyError:
             error = converter.exception(result)
-            raise errors[0] if errors and isinstance(error, ExecAbortError) else error
+            raise errors[0] if errors and isinstance(error, self.library.ExecAbortError) else error
         self.watching = False
         if result.__class__ is NullArray:
-            raise WatchError("Watched variable changed.")
+            raise self.library.WatchError("Watched variable changed.")
         response: list[Any] = converter.view(connection.link.session.protocol)(result)
         if len(response) != len(commands):
-            raise ResponseError("Wrong number of response items from pipeline execution")
+            raise self.library.ResponseError("Wrong number of response items from pipeline execution")
         if raise_on_error:
             self.raise_first_error(commands, response)
         return response

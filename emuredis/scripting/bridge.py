@@ -41,6 +41,7 @@ from emuredis.scripting import hot
 from emuredis.scripting.guard import BIG, NO_MEMORY, Guard
 from emuredis.scripting.known import SERVER_COMMANDS
 from emuredis.spec import DENYOOM, NOSCRIPT, WRITE, Command
+from emuredis.spec import TABLE as TABLE_OF_ALL
 
 if TYPE_CHECKING:
     from emuredis.engine.engine import Engine
@@ -411,7 +412,11 @@ def _refusal(error: ReplyError, name: bytes) -> bytes:
         return NO_ARITY
     if line.startswith(b"ERR unknown command '"):
         known = name.decode("latin-1").lower()
-        return errors.unsupported(known.upper()).encode() if known in SERVER_COMMANDS else NO_COMMAND
+        if (
+            known in SERVER_COMMANDS and TABLE_OF_ALL.find(name) is None
+        ):  # an older release lacks some that we have
+            return errors.unsupported(known.upper()).encode()
+        return NO_COMMAND
     return _message(error)
 
 

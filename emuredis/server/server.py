@@ -51,15 +51,20 @@ class Server:
 
     ``host``, ``port``: where to listen; port 0 takes a free one, None listens on no port. A host name is
     listened on at all its addresses. ``unix``: path of a socket to make; one left over by a program that has
-    ended is replaced. ``hiredis``: see `emuredis.protocol.decode.Parser`.
+    ended is replaced. ``hiredis``: see `emuredis.protocol.decode.Parser`. ``control``: the emulator gets the command
+    EMUREDIS, see `emuredis.kit.control`.
 
     `start` runs it in a thread, `run` in this one; both raise OSError when an address cannot be bound.
     """
 
     def __init__(self, emulator: Emulator, host: str = "127.0.0.1", port: int | None = 0, unix: str | None = None,
-                 *, hiredis: bool | None = None) -> None:  # fmt: skip
+                 *, hiredis: bool | None = None, control: bool = False) -> None:  # fmt: skip
         if port is None and unix is None:
             raise ValueError("a server needs a port or the path of a Unix socket")
+        if control:
+            from emuredis.kit.control import install
+
+            install(emulator)
         self.emulator = emulator
         self.engine = emulator.engine
         self.config: Any = emulator.engine.config

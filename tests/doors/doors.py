@@ -12,17 +12,10 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-import redis
-import redis.asyncio
-import redis.asyncio.retry
-import redis.retry
-from redis.backoff import NoBackoff
-
-import emuredis
-import emuredis.asyncio
-import emuredis.redispy
 from tests.support.live import LiveServer
 
 __all__ = ["DOORS", "Body", "Door", "World", "comparable", "problem", "run", "transcript"]
@@ -32,18 +25,58 @@ Body = Callable[["World"], Coroutine[Any, Any, Any]]
 
 @dataclass(frozen=True)
 class Door:
-    """How a client is made. ``kind``: short, lean, stock, tcp or live."""
+    """How a client is made. ``kind``: short, lean, stock, tcp or live. ``package``: redis or valkey."""
 
     kind: str
     asynchronous: bool
     protocol: int
+    package: str = "redis"
 
     def __str__(self) -> str:
-        return f"{self.kind}-{'async' if self.asynchronous else 'sync'}-resp{self.protocol}"
+        place = f"{self.kind}-{'async' if self.asynchronous else 'sync'}-resp{self.protocol}"
+        return place if self.package == "redis" else f"{self.package}-{place}"
 
+    @property
+    def library(self) -> Any:
+        """The client package, or its asyncio half."""
+        return import_module(f"{self.package}.asyncio" if self.asynchronous else self.package)
+
+    @property
+    def ours(self) -> Any:
+        """What emuredis has in its place."""
+        place = {"redis": "emuredis", "valkey": "emuredis.valkey"}[self.package]
+        if self.asynchronous:
+            return import_module(f"{place}.asyncio")
+        return import_module("emuredis.redispy" if self.package == "redis" else place)
+
+    @property
+    def client_name(self) -> str:
+        return {"redis": "Redis", "valkey": "Valkey"}[self.package]
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The version as one of redis-py: all of valkey-py's go back to its 5.0."""
+        if self.package != "redis":
+            return (5, 0)
+        return tuple(int(part) for part in import_module("redis").__version__.split(".")[:2])
+
+    def error(self, name: str) -> Any:
+        """The package's exception of that name."""
+        return getattr(import_module(f"{self.package}.exceptions"), name)
+
+    def retry(self, times: int) -> Any:
+        """That many further attempts, at once."""
+        half = f"{self.package}.asyncio" if self.asynchronous else self.package
+        backoff = import_module(f"{self.package}.backoff").NoBackoff()
+        return import_module(f"{half}.retry").Retry(backoff, times)
+
+
+#: The client packages that are there; a run may be about one of them alone.
+PACKAGES = [name for name in ("redis", "valkey") if find_spec(name) is not None]
 
 DOORS = [
-    Door(kind, asynchronous, protocol)
+    Door(kind, asynchronous, protocol, package)
+    for package in PACKAGES
     for kind in ("short", "lean", "stock", "tcp")
     for asynchronous in (False, True)
     for protocol in (2, 3)
@@ -67,21 +100,23 @@ class World:
 
     def _make(self, options: dict[str, Any]) -> Any:
         door, address = self.door, self.address
-        library: Any = redis.asyncio if door.asynchronous else redis
-        ours: Any = emuredis.asyncio if door.asynchronous else emuredis.redispy
+        library, ours = door.library, door.ours
+        stock = getattr(library, door.client_name)
+        if door.version < (6,):  # an older client tries once, and a connection may just have been closed
+            options.setdefault("retry", door.retry(3))
+            options.setdefault("retry_on_error", [door.error("ConnectionError")])
         if door.kind in ("tcp", "live"):
-            return library.Redis(host=address[0], port=address[1], **options)
+            return stock(host=address[0], port=address[1], **options)
         if door.kind == "short":
-            return ours.Redis(emulator=address, **options)
+            return getattr(ours, door.client_name)(emulator=address, **options)
         # A pool made by hand has no retries; a client's own has.
-        retry = redis.asyncio.retry.Retry if door.asynchronous else redis.retry.Retry
-        options.setdefault("retry", retry(NoBackoff(), 3))
+        options.setdefault("retry", door.retry(3))
         single = options.pop("single_connection_client", False)
         if door.kind == "lean":
             pool = ours.pool(address, **options)
         else:
             pool = library.ConnectionPool(connection_class=ours.Connection, emulator=address, **options)
-        client = library.Redis(connection_pool=pool, single_connection_client=single)
+        client = stock(connection_pool=pool, single_connection_client=single)
         client.auto_close_connection_pool = True
         return client
 
@@ -137,17 +172,19 @@ def finish(coroutine: Awaitable[Any]) -> Any:
     raise AssertionError("a synchronous body must not wait")
 
 
-_live: dict[tuple[str, bool, int], Any] = {}
+_live: dict[tuple[str, bool, int, str], Any] = {}
 
 
 def transcript(body: Body, door: Door, server: LiveServer) -> Any:
     """What the body sees on the live server; asked once."""
-    key = (f"{body.__module__}.{body.__qualname__}", door.asynchronous, door.protocol)
+    key = (f"{body.__module__}.{body.__qualname__}", door.asynchronous, door.protocol, door.package)
     if key not in _live:
         connection = server.connect()
         connection.call("FLUSHALL")
         connection.call("SCRIPT", "FLUSH")
         connection.call("FUNCTION", "FLUSH")
         connection.close()
-        _live[key] = run(Door("live", door.asynchronous, door.protocol), ("127.0.0.1", server.port), body)
+        _live[key] = run(
+            Door("live", door.asynchronous, door.protocol, door.package), ("127.0.0.1", server.port), body
+        )
     return _live[key]

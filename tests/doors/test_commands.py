@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from redis.exceptions import DataError
 
 from .doors import Body, World
 
@@ -199,7 +198,7 @@ async def arguments(w: World) -> list[object]:
         await got(r.get("f")),
         await got(r.set("f", 0.1)),
         await got(r.get("f")),
-        await got(r.set("b", bytearray(b"ab"))),
+        (await w.tried(lambda: r.set("b", bytearray(b"ab")))) is True,  # some packages refuse it
         await got(r.get("b")),
         await got(r.set("m", memoryview(b"cd"))),
         await got(r.get("m")),
@@ -317,7 +316,7 @@ def test_body(check, body: Body) -> None:
 def test_data_error_is_raised_before_anything_is_sent(check) -> None:
     async def body(w: World) -> object:
         r = w.client()
-        with pytest.raises(DataError):
+        with pytest.raises(w.door.error("DataError")):
             await w.got(r.mset({"a": 1, "b": None}))
         return await w.got(r.get("a"))
 

@@ -12,7 +12,7 @@ import redis
 import redis.asyncio
 from redis.backoff import NoBackoff
 from redis.credentials import UsernamePasswordCredentialProvider
-from redis.exceptions import AuthenticationError, MaxConnectionsError, RedisError
+from redis.exceptions import AuthenticationError, RedisError
 from redis.retry import Retry
 
 import emuredis
@@ -85,8 +85,8 @@ async def the_connection_keeps_its_state(w: World) -> list[object]:
         await got(r.execute_command("UNWATCH")),
         await got(r.client_setname("me")),
         await got(r.client_getname()),
-        await got(r.reset()),
-        await got(r.get("n")),
+        # Back to RESP2, whose nulls older packages' RESP3 parsers wait for for ever.
+        *([] if w.door.version < (6,) else [await got(r.reset()), await got(r.get("n"))]),
     ]
 
 
@@ -164,7 +164,7 @@ def test_options_in_urls() -> None:
         "emuredis://opts/2?decode_responses=True&protocol=2&client_name=n%20n&max_connections=3"
     )
     kwargs = client.connection_pool.connection_kwargs
-    assert (kwargs["db"], kwargs["decode_responses"], kwargs["protocol"], kwargs["client_name"]) == (
+    assert (kwargs["db"], kwargs["decode_responses"], int(kwargs["protocol"]), kwargs["client_name"]) == (
         2,
         True,
         2,
@@ -240,10 +240,11 @@ def test_passwords(protocol: int) -> None:
 def test_settings_that_matter_on_the_way_go_the_long_way() -> None:
     short = emuredis.Redis()
     assert short._fast is short.connection_pool
+    guarded = emuredis.Emulator(config={"requirepass": "secret"})
     for options in (
         {"health_check_interval": 5},
         {"retry_on_error": [redis.exceptions.BusyLoadingError, redis.exceptions.ResponseError]},
-        {"credential_provider": UsernamePasswordCredentialProvider()},
+        {"credential_provider": UsernamePasswordCredentialProvider("default", "secret"), "emulator": guarded},
         {"single_connection_client": True},
     ):
         client = emuredis.Redis(**options)  # type: ignore[arg-type]
@@ -313,7 +314,8 @@ def test_the_handshake_is_redis_pys() -> None:
     client = emuredis.Redis(client_name="me")
     info = client.client_info()
     assert (info["name"], info["lib-name"], info["lib-ver"]) == ("me", "redis-py", redis.__version__)
-    assert emuredis.Redis(driver_info=None).client_info()["lib-name"] == ""
+    nameless = {"driver_info": None} if redis.VERSION >= (7, 2) else {"lib_name": None}
+    assert emuredis.Redis(**nameless).client_info()["lib-name"] == ""
 
 
 # -- pools --------------------------------------------------------------------------------------
@@ -321,11 +323,11 @@ def test_the_handshake_is_redis_pys() -> None:
 
 def test_a_limit_of_connections() -> None:
     pool = emuredis.pool(max_connections=2)
-    first, second = pool.get_connection(), pool.get_connection()
-    with pytest.raises(MaxConnectionsError):
-        pool.get_connection()
+    first, second = pool.get_connection("_"), pool.get_connection("_")
+    with pytest.raises(redis.ConnectionError, match="Too many connections"):
+        pool.get_connection("_")
     pool.release(first)
-    assert pool.get_connection() is first
+    assert pool.get_connection("_") is first
     pool.release(second)
     pool.release(second)
     assert len(pool._available_connections) == 1
@@ -338,7 +340,7 @@ def test_a_blocking_pool_of_redis_py() -> None:
     )
     client = redis.Redis(connection_pool=pool)
     assert client.set("k", "v")
-    taken = pool.get_connection()
+    taken = pool.get_connection() if redis.VERSION >= (5, 3) else pool.get_connection("_")
     with pytest.raises(redis.exceptions.ConnectionError):
         client.get("k")
     pool.release(taken)
@@ -347,13 +349,13 @@ def test_a_blocking_pool_of_redis_py() -> None:
 
 def test_unread_data_does_not_reach_the_next_user() -> None:
     pool = emuredis.pool()
-    connection = pool.get_connection()
+    connection = pool.get_connection("_")
     connection.send_command("SET", "k", "left unread")
     pool.release(connection)
     client = redis.Redis(connection_pool=pool)
     assert client.get("k") == b"left unread"
     short = emuredis.Redis(connection_pool=pool)
-    connection = pool.get_connection()
+    connection = pool.get_connection("_")
     connection.send_command("PING")
     pool.release(connection)
     assert short.get("k") == b"left unread"

@@ -78,6 +78,8 @@ async def handlers(w: World) -> list[object]:
 async def sharded(w: World) -> list[object]:
     r, got = w.client(), w.got
     p = r.pubsub()
+    if not hasattr(p, "ssubscribe"):
+        return ["older asyncio clients have no sharded channels"]
     await got(p.ssubscribe("s"))
     out: list[object] = [await message(w, p), await got(r.spublish("s", "x")), await message(w, p)]
     out += [await got(r.pubsub_shardchannels()), await got(r.pubsub_shardnumsub("s"))]

