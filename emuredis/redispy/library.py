@@ -62,7 +62,9 @@ class Library:
         self._recorder = _module(f"{name}.observability.recorder")
         self._maintenance = _module(f"{name}.maint_notifications")
         clients = [
-            getattr(half, name.capitalize()) for half in (self.package, import_module(f"{name}.asyncio"))
+            getattr(half, name.capitalize() + kind)
+            for half in (self.package, import_module(f"{name}.asyncio"))
+            for kind in ("", "Cluster")
         ]
         self._asking = [client for client in clients if _takes(client, "maint_notifications_config")]
         # redis-py takes maintenance notifications only from parsers of its own classes, and never from this server.
