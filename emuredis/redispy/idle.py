@@ -15,7 +15,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from emuredis.clock import NS_PER_MS, monotonic
 from emuredis.engine.engine import Engine
@@ -101,11 +101,18 @@ def idler(loop: asyncio.AbstractEventLoop) -> Idler:
 
 class Idler:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        # The table of idlers is keyed by loops, weakly; a loop that its idler held would stay for ever.
+        self._loop_ref = ref(loop)
         self._waits: dict[Wait, None] = {}
         self._handle: asyncio.Handle | None = None
         self._rounds = 0
         self._quiet_since = monotonic()
+
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop = self._loop_ref()
+        assert loop is not None  # it runs this very code
+        return loop
 
     async def wait(self, wait: Wait) -> bool:
         """Wait for the future of ``wait``."""
