@@ -51,6 +51,7 @@ record:
 	@$(PREPARE) dev
 	@$(RUN) -m tests.meta.live_commands
 	@$(RUN) -m tests.conformance --record
+	@$(RUN) -m tests.cluster.recorded
 
 readme:
 	@$(PREPARE) dev

@@ -20,7 +20,7 @@ from emuredis.errors import EmulatorError, ReplyError, WaitForever
 from emuredis.keyspace.rdb.codec import RdbError
 
 if TYPE_CHECKING:
-    from emuredis.redispy import Redis, from_url, pool
+    from emuredis.redispy import Redis, RedisCluster, from_url, pool
     from emuredis.redispy.patching import patch
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "ManualClock",
     "RdbError",
     "Redis",
+    "RedisCluster",
     "ReplyError",
     "SystemClock",
     "WaitForever",
@@ -39,7 +40,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_FROM_REDISPY = ("Redis", "from_url", "pool")
+_FROM_REDISPY = ("Redis", "RedisCluster", "from_url", "pool")
 
 
 def __getattr__(name: str) -> Any:

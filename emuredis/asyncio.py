@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from emuredis.redispy.aio_cluster import RedisCluster
 from emuredis.redispy.stock_aio import Connection, ConnectionPool, Pipeline, Redis, from_url, pool
 
-__all__ = ["Connection", "ConnectionPool", "Pipeline", "Redis", "from_url", "pool"]
+__all__ = ["Connection", "ConnectionPool", "Pipeline", "Redis", "RedisCluster", "from_url", "pool"]

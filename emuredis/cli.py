@@ -79,6 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--no-hiredis", action="store_true", help="read requests in Python even if hiredis is there"
     )
+    serve.add_argument("--cluster", metavar="N", type=_nodes, nargs="?", const=3, default=None,
+                       help="a cluster of so many primaries (3), on --port and the next ones")  # fmt: skip
     parameters = serve.add_argument_group("parameters", "as in the server's configuration")
     for parameter in PARAMETERS.values():
         if parameter.choosable:
@@ -118,6 +120,12 @@ def _add_tools(commands: Any) -> None:
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
+    return int(text)
+
+
+def _nodes(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1000):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of nodes (1 to 1000)")
     return int(text)
 
 
@@ -181,28 +189,51 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         if parameter.choosable and parameter.attribute in given
     }
     port = DEFAULT_PORT if options.port is None and options.unix is None else options.port
+    if options.cluster is not None and options.unix is not None:
+        parser.error("a cluster is served on ports only")
     try:
         clock = ManualClock() if options.clock == "manual" else None
         emulator = Emulator(clock, seed=options.seed, config=config, version=options.server_version,
-                            server_type=options.server_type)  # fmt: skip
+                            server_type=options.server_type, cluster=options.cluster)  # fmt: skip
     except ValueError as problem:
         parser.error(str(problem))
-    if not _loaded(emulator, "dir" in given or "dbfilename" in given):
+    nodes = [emulator] if emulator.cluster is None else emulator.cluster.nodes
+    if not all(_loaded(node, "dir" in given or "dbfilename" in given) for node in nodes):
         return 1
-    server = Server(emulator, options.host, port, options.unix, hiredis=False if options.no_hiredis else None,
-                    control=options.control)  # fmt: skip
-    try:
-        server.bind()
-    except OSError as problem:
-        where = " and ".join(_places(options.host, port, options.unix))
-        print(f"emuredis: cannot listen on {where}: {problem.strerror or problem}", file=sys.stderr)
-        return 1
-    for number, parameter in ((signal.SIGINT, "sigint"), (signal.SIGTERM, "sigterm")):
-        signal.signal(number, lambda *_, name=parameter: server.soon(lambda: _end(emulator, server, name)))
-    where = " and ".join(_places(options.host, server.port, options.unix))
-    print(f"emuredis {__version__} ready on {where}", flush=True)
-    server.run()
+    ports = [port] if emulator.cluster is None else emulator.cluster.ports(port)
+    servers = []
+    for node, each in zip(nodes, ports, strict=True):
+        server = Server(node, options.host, each, options.unix, hiredis=False if options.no_hiredis else None,
+                        control=options.control)  # fmt: skip
+        servers.append(server)
+        try:
+            server.bind()
+        except (OSError, OverflowError) as problem:
+            where = " and ".join(_places(options.host, each, options.unix))
+            why = getattr(problem, "strerror", None) or problem
+            print(f"emuredis: cannot listen on {where}: {why}", file=sys.stderr)
+            _stop(servers)
+            return 1
+    _run(servers)
     return 0
+
+
+def _run(servers: list[Server]) -> None:
+    """Serve until a signal or a SHUTDOWN of the first ends it: the first here, the others in threads."""
+    first = servers[0]
+    for number, parameter in ((signal.SIGINT, "sigint"), (signal.SIGTERM, "sigterm")):
+        signal.signal(number, lambda *_, name=parameter: first.soon(lambda: _end(servers, name)))
+    where = [place for server in servers for place in _places(server.host, server.port, server.unix)]
+    print(f"emuredis {__version__} ready on {' and '.join(where)}", flush=True)
+    for server in servers[1:]:
+        server.start()
+    first.run()
+    _stop(servers[1:])
+
+
+def _stop(servers: list[Server]) -> None:
+    for server in servers:
+        server.stop()
 
 
 def _loaded(emulator: Emulator, wanted: bool) -> bool:
@@ -221,17 +252,18 @@ def _loaded(emulator: Emulator, wanted: bool) -> bool:
     return False
 
 
-def _end(emulator: Emulator, server: Server, name: str) -> None:
-    """What a signal does, in the server's loop: end it, after a save if the configuration says so."""
-    words = getattr(emulator.engine.config, f"shutdown_on_{name}").split()
-    if "save" in words:
-        try:
-            emulator.save_rdb()
-        except OSError:
-            if "force" not in words:
-                print("emuredis: not ended, as the file could not be written", file=sys.stderr)
-                return
-    server.stop()
+def _end(servers: list[Server], name: str) -> None:
+    """What a signal does, in the first server's loop: end it, after a save if the configuration says so."""
+    for server in servers:
+        words = getattr(server.config, f"shutdown_on_{name}").split()
+        if "save" in words:
+            try:
+                server.emulator.save_rdb()
+            except OSError:
+                if "force" not in words:
+                    print("emuredis: not ended, as the file could not be written", file=sys.stderr)
+                    return
+    servers[0].stop()
 
 
 def _places(host: str, port: int | None, unix: str | None) -> list[str]:

@@ -29,9 +29,9 @@ from emuredis.kit.assertions import Assertions
 from emuredis.releases import table_of
 
 if TYPE_CHECKING:
+    from emuredis.clusters import Cluster
     from emuredis.kit.faults import Faults
     from emuredis.kit.journal import Budget, Journal
-    from emuredis.server import Server
 
 __all__ = ["Emulator", "Snapshot"]
 
@@ -61,6 +61,8 @@ class Emulator(Assertions):
     and no command, transaction or script has keys in several slots. Violations are error replies that name
     key, script and line. None: as a server without a cluster. May be set at any time.
     ``script_instructions``, ``script_seconds``: see the properties; no limits by default.
+    ``cluster``: so many primaries instead of one server. This is the first of them, `cluster` has them all
+    (`emuredis.clusters.Cluster`); it is None without.
     ``version``, ``server_type`` ("valkey" or "redis"): commands that this release does not have yet are unknown; a
     short version is the last of its kind: ``7`` has what 7.2 has. Options and replies stay those of Valkey 9.1.
     Raises ValueError for a parameter the emulator does not have, and for another type of server.
@@ -71,13 +73,12 @@ class Emulator(Assertions):
     def __init__(self, clock: Clock | None = None, seed: int | None = None,
                  config: dict[str, Any] | None = None, *, strict_keys: str | None = None,
                  script_instructions: int | None = None, script_seconds: float | None = None,
-                 version: Any = None, server_type: str | None = None) -> None:  # fmt: skip
-        self.engine = Engine(
-            table_of(version, server_type),
-            clock if clock is not None else SystemClock(),
-            seed,
-            Config(config),
-        )
+                 version: Any = None, server_type: str | None = None,
+                 cluster: int | None = None, _node_of: Cluster | None = None) -> None:  # fmt: skip
+        settings = Config(config)
+        settings.cluster_enabled = cluster is not None or _node_of is not None
+        table = table_of(version, server_type)
+        self.engine = Engine(table, clock if clock is not None else SystemClock(), seed, settings)
         self.engine.persistence.libraries = partial(_libraries_of, self.engine)
         self._faults: Faults | None = None
         if script_instructions is not None:
@@ -87,6 +88,11 @@ class Emulator(Assertions):
         survive(self.engine)
         if strict_keys is not None:
             self.strict_keys = strict_keys
+        self.cluster = _node_of
+        if cluster is not None:
+            from emuredis.clusters import Cluster
+
+            self.cluster = Cluster(self, cluster)
 
     @classmethod
     def named(cls, name: str) -> Emulator:
@@ -167,12 +173,16 @@ class Emulator(Assertions):
         return Client(self.engine, db=db, protocol=protocol, skew_ms=skew_ms)
 
     def flushall(self) -> None:
-        """Empty every database, as FLUSHALL. Raises ReplyError (BUSY) while a script keeps the server busy."""
-        engine = self.engine
-        with engine.lock:
-            reply = engine.execute(engine.internal_session(), [b"FLUSHALL"])
-        if isinstance(reply, ReplyError):
-            raise reply
+        """Empty every database, as FLUSHALL; on every node of a cluster.
+
+        Raises ReplyError (BUSY) while a script keeps the server busy.
+        """
+        for emulator in (self,) if self.cluster is None else self.cluster:
+            engine = emulator.engine
+            with engine.lock:
+                reply = engine.execute(engine.internal_session(), [b"FLUSHALL"])
+            if isinstance(reply, ReplyError):
+                raise reply
 
     def save_rdb(self, path: str | os.PathLike[str] | None = None) -> None:
         """Write every database to an RDB file, as SAVE; ``path`` None is the one that SAVE writes.
@@ -292,6 +302,8 @@ class Emulator(Assertions):
         A manual clock is forked, too: both show the same time and are moved apart. Random choices are the same in both
         from here on. Raises EmulatorError as `snapshot` does.
         """
+        if self.cluster is not None:
+            raise EmulatorError("a node of a cluster cannot be forked")
         snapshot = self.snapshot()
         clock = self.clock
         if isinstance(clock, ManualClock):
@@ -316,14 +328,15 @@ class Emulator(Assertions):
         with lock:
             yield
 
-    def serve(
-        self, host: str = "127.0.0.1", port: int = 0, unix: str | None = None, **options: Any
-    ) -> Server:
-        """Start a server for this emulator in a thread; see `emuredis.server.Server`.
+    def serve(self, host: str = "127.0.0.1", port: Any = 0, unix: str | None = None, **options: Any) -> Any:
+        """Start a server for this emulator in a thread; see `emuredis.server.Server`. For a cluster, one for each
+        node: `emuredis.clusters.Cluster.serve`.
 
         ``port`` 0 takes a free one: read ``server.address``. Use the result as a context manager or call
         ``stop()``. Raises OSError when the address cannot be bound.
         """
+        if self.cluster is not None:
+            return self.cluster.serve(host, port, **({} if unix is None else {"unix": unix}), **options)
         from emuredis.server import Server
 
         return Server(self, host=host, port=port, unix=unix, **options).start()

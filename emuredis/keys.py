@@ -15,6 +15,8 @@ __all__ = ["keys_of"]
 
 def keys_of(cmd: Command, argv: list[bytes]) -> list[tuple[bytes, list[str]]]:
     """The keys in ``argv`` with the flags of each; none if the arguments do not have the shape of the command."""
+    if cmd.name == "migrate":
+        return [(key, ["RW", "access", "delete"]) for key in _migrated(argv)]
     keys: list[tuple[bytes, list[str]]] = []
     stored = _STORED.get(cmd.name)
     for spec in cmd.key_specs:
@@ -85,6 +87,17 @@ def _radius_stored(argv: list[bytes]) -> list[tuple[bytes, list[str]]]:
             found = [(argv[at], ["OW", "update"])]
         at += 1
     return found
+
+
+def _migrated(argv: list[bytes]) -> list[bytes]:
+    """The keys of MIGRATE: the third word, or what stands behind KEYS if that is empty."""
+    at = 6
+    while at < len(argv):
+        word = argv[at].upper()
+        if word == b"KEYS":
+            return [] if argv[3] else argv[at + 1 :]
+        at += {b"AUTH": 2, b"AUTH2": 3}.get(word, 1)
+    return argv[3:4]
 
 
 _STORED = {"sort": _sort_stored, "georadius": _radius_stored, "georadiusbymember": _radius_stored}

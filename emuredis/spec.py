@@ -322,7 +322,9 @@ def _sequence(tokens: list[str], at: int, end: str) -> tuple[list[Argument], int
             continue
         arg, at = _item(tokens, at)
         before = alternatives[-1][-1] if alternatives[-1] else None
+        # A token with a name of its own is an argument, not what stands in front of the next one.
         bare = before is not None and before.type == "pure-token" and not before.optional
+        bare = bare and before.name == before.token.lower()  # type: ignore[union-attr]
         if before is not None and bare and arg.type != "pure-token" and not arg.optional:
             arg.token = before.token
             alternatives[-1][-1] = arg

@@ -81,7 +81,7 @@ class EmuredisMixin(_Base):
     @cached_property
     def emuredis_server(self) -> Server:
         """A server on a free TCP port for it."""
-        return self.enterContext(self.emuredis.serve())
+        return self.enterContext(self.emuredis.serve())  # type: ignore[no-any-return]
 
     @cached_property
     def redis_client(self) -> Any:

@@ -44,6 +44,10 @@ _MODULES = (
     "memory",
     "replication",
     "introspection",
+    "cluster",
+    "cluster_admin",
+    "cluster_scan",
+    "migrating",
 )
 
 for _name in _MODULES:

@@ -65,7 +65,7 @@ def hello(ctx: Session, argv: list[bytes]) -> Reply:
     return Map(
         [
             *(b"server", b"valkey", b"version", VALKEY_VERSION, b"proto", ctx.protocol, b"id", ctx.id),
-            *(b"mode", b"standalone", b"role", b"master"),
+            *(b"mode", b"standalone" if ctx.engine.cluster is None else b"cluster", b"role", b"master"),
             *(b"modules", [Map([b"name", b"lua", b"ver", 1, b"path", b"lua", b"args", []])]),
         ]
     )
@@ -178,6 +178,7 @@ def reset(ctx: Session, argv: list[bytes]) -> Reply:
     if ctx.reply_mode != "skip":  # a CLIENT REPLY SKIP before it swallows even this reply
         ctx.reply_mode = "on"
     ctx.no_evict = ctx.no_touch = False
+    ctx.asking = 0
     ctx.authenticated = not ctx.engine.config.requirepass
     ctx.update_gate()
     return Status(b"RESET")

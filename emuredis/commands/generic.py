@@ -250,6 +250,8 @@ def flushall(ctx: Session, argv: list[bytes]) -> Reply:
          complexity="O(N), N clients watching or blocked on keys of both databases")  # fmt: skip
 def swapdb(ctx: Session, argv: list[bytes]) -> Reply:
     """Exchanges the contents of two databases; every client at one sees the other at once."""
+    if ctx.engine.cluster is not None:
+        raise ReplyError("ERR SWAPDB is not allowed in cluster mode")
     places = []
     for text, word in ((argv[1], "first"), (argv[2], "second")):
         index = parse_int(text)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 __all__ = [
     "CLIENT",
+    "CLUSTER",
     "COMMAND",
     "CONFIG",
     "DEBUG",
@@ -431,6 +432,76 @@ GROUPS <key>
     Show the stream consumer groups.
 STREAM <key> [FULL [COUNT <count>]
     Show information about the stream.
+HELP
+    Print this help.
+""".splitlines()
+
+CLUSTER = b"""\
+CLUSTER <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
+COUNTKEYSINSLOT <slot>
+    Return the number of keys in <slot>.
+GETKEYSINSLOT <slot> <count>
+    Return key names stored by current node in a slot.
+INFO
+    Return information about the cluster.
+KEYSLOT <key>
+    Return the hash slot for <key>.
+MYID
+    Return the node id.
+MYSHARDID
+    Return the node's shard id.
+NODES
+    Return cluster configuration seen by node. Output format:
+    <id> <ip:port@bus-port[,hostname]> <flags> <primary> <pings> <pongs> <epoch> <link> <slot> ...
+REPLICAS <node-id>
+    Return <node-id> replicas.
+SLOTS
+    Return information about slots range mappings. Each range is made of:
+    start, end, primary and replicas IP addresses, ports and ids
+SLOT-STATS
+    Return an array of slot usage statistics for slots assigned to the current node.
+SHARDS
+    Return information about slot range mappings and the nodes associated with them.
+ADDSLOTS <slot> [<slot> ...]
+    Assign slots to current node.
+ADDSLOTSRANGE <start slot> <end slot> [<start slot> <end slot> ...]
+    Assign slots which are between <start-slot> and <end-slot> to current node.
+BUMPEPOCH
+    Advance the cluster config epoch.
+COUNT-FAILURE-REPORTS <node-id>
+    Return number of failure reports for <node-id>.
+DELSLOTS <slot> [<slot> ...]
+    Delete slots information from current node.
+DELSLOTSRANGE <start slot> <end slot> [<start slot> <end slot> ...]
+    Delete slots information which are between <start-slot> and <end-slot> from current node.
+FAILOVER [FORCE|TAKEOVER]
+    Promote current replica node to being a master.
+FORGET <node-id>
+    Remove a node from the cluster.
+FLUSHSLOTS
+    Delete current node own slots information.
+MEET <ip> <port> [<bus-port>]
+    Connect nodes into a working cluster.
+REPLICATE <node-id>
+    Configure current node as replica to <node-id>.
+RESET [HARD|SOFT]
+    Reset current node (default: soft).
+SET-CONFIG-EPOCH <epoch>
+    Set config epoch of current node.
+SETSLOT <slot> (IMPORTING <node-id>|MIGRATING <node-id>|STABLE|NODE <node-id>)
+    Set slot state.
+SAVECONFIG
+    Force saving cluster configuration on disk.
+LINKS
+    Return information about all network links between this node and its peers.
+    Output format is an array where each array element is a map containing attributes of a link
+MIGRATESLOTS SLOTSRANGE start-slot end-slot [start-slot end-slot ...] NODE node-id \
+[SLOTSRANGE start-slot end-slot [start-slot end-slot ...] NODE node-id ...]
+    Migrate the specified slot ranges from this node to the specified node.
+CANCELSLOTMIGRATIONS ALL
+    Cancel all migrations.
+GETSLOTMIGRATIONS
+    Get information about ongoing and recently finished slot imports and exports.
 HELP
     Print this help.
 """.splitlines()

@@ -33,7 +33,7 @@ def _server(engine: Engine) -> _Fields:
         ("server_name", "valkey"),
         ("valkey_version", VALKEY_VERSION.decode()),
         ("valkey_release_stage", "ga"),
-        ("server_mode", "standalone"),
+        ("server_mode", "standalone" if engine.cluster is None else "cluster"),
         ("os", _os()),
         ("arch_bits", 64 if sys.maxsize > 1 << 32 else 32),
         ("process_id", os.getpid()),
@@ -169,7 +169,7 @@ def _modules(engine: Engine) -> _Fields:
 
 
 def _cluster(engine: Engine) -> _Fields:
-    return [("cluster_enabled", 0)]
+    return [("cluster_enabled", int(engine.cluster is not None))]
 
 
 def _keyspace(engine: Engine) -> _Fields:

@@ -185,7 +185,9 @@ def _key_spec(spec: KeySpec) -> Reply:
 
 
 #: Commands that are not for applications.
-_SYSTEM_COMMANDS = frozenset(["debug", "pfdebug", "pfselftest", "restore-asking"])
+_SYSTEM_COMMANDS = frozenset(["cluster|syncslots", "debug", "pfdebug", "pfselftest", "restore-asking"])
+#: Those that have a better one, since when, and which.
+_DEPRECATED = {"cluster|slaves": (b"5.0.0", b"`CLUSTER REPLICAS`")}
 
 
 def _docs(cmd: Command) -> Reply:
@@ -194,6 +196,16 @@ def _docs(cmd: Command) -> Reply:
         docs += [name.encode(), getattr(cmd, name).encode()]
     if cmd.name in _SYSTEM_COMMANDS:
         docs += [b"doc_flags", Set([Status(b"syscmd")])]
+    if cmd.name in _DEPRECATED:
+        since, other = _DEPRECATED[cmd.name]
+        docs += [
+            b"doc_flags",
+            Set([Status(b"deprecated")]),
+            b"deprecated_since",
+            since,
+            b"replaced_by",
+            other,
+        ]
     arguments = cmd.arguments
     if arguments:
         docs += [b"arguments", _arguments(arguments, len(cmd.key_specs), [0])]

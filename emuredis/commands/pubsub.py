@@ -96,8 +96,11 @@ def _count(ctx: Session, kind: str) -> int:
          complexity="O(N+M), N subscribers of the channel and M patterns of anybody")  # fmt: skip
 def publish(ctx: Session, argv: list[bytes]) -> Reply:
     """Sends a message to a channel; how many receive it."""
-    ctx.engine.publish_events()
-    return ctx.engine.pubsub.publish(argv[1], argv[2])
+    engine = ctx.engine
+    engine.publish_events()
+    if engine.cluster is not None:
+        engine.cluster.cluster.broadcast(engine.cluster, argv[1], argv[2])
+    return engine.pubsub.publish(argv[1], argv[2])
 
 
 @command("SPUBLISH shardchannel message", "pubsub loading stale fast", keys="not_key @1", group="pubsub",

@@ -16,6 +16,7 @@ from emuredis.errors import ReplyError
 from emuredis.keyspace.notify import GENERIC, LIST
 from emuredis.replies import Reply
 from emuredis.scalars import parse_float
+from emuredis.slots import key_slot, pattern_slot
 from emuredis.spec import command
 from emuredis.values.hash import Hash
 from emuredis.values.list import List
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
 
 
 class _Options:
-    __slots__ = ("alpha", "by", "count", "desc", "gets", "offset", "sort", "store")
+    __slots__ = ("_slot", "alpha", "by", "count", "desc", "gets", "offset", "sort", "store")
 
-    def __init__(self, argv: list[bytes], may_store: bool) -> None:
+    def __init__(self, argv: list[bytes], may_store: bool, in_cluster: bool) -> None:
+        # In a cluster every key that a pattern can name has to be in the slot of the key that is sorted.
+        self._slot = key_slot(argv[1]) if in_cluster else None
         self.desc = self.alpha = False
         self.by: bytes | None = None
         self.sort = True
@@ -58,11 +61,22 @@ class _Options:
         if word == b"STORE":
             self.store = argument
         elif word == b"GET":
+            if argument != b"#":
+                self._check_slot(word, argument)
             self.gets.append(argument)
         else:
+            if b"*" in argument:
+                self._check_slot(word, argument)
             # A second BY does not take back that a first one meant not to sort.
             self.by = argument
             self.sort &= b"*" in argument
+
+    def _check_slot(self, word: bytes, pattern: bytes) -> None:
+        if self._slot not in (None, pattern_slot(pattern)):
+            raise errors.err(
+                f"{word.decode()} option of SORT denied in Cluster mode when keys formed by the pattern may be in "
+                "different slots."
+            )
 
 
 def _fetch(db: Database, pattern: bytes, element: bytes) -> bytes | None:
@@ -140,7 +154,7 @@ def _sort(ctx: Session, argv: list[bytes], options: _Options) -> list[bytes | No
          complexity="O(N+M*log(N)), N elements and M of them returned")  # fmt: skip
 def sort(ctx: Session, argv: list[bytes]) -> Reply:
     """Sorts the elements of a list, set or sorted set, and returns or stores them."""
-    options = _Options(argv, True)
+    options = _Options(argv, True, ctx.engine.cluster is not None)
     found = _sort(ctx, argv, options)
     if options.store is None:
         return found
@@ -160,4 +174,4 @@ def sort(ctx: Session, argv: list[bytes]) -> Reply:
          complexity="O(N+M*log(N)), N elements and M of them returned")  # fmt: skip
 def sort_ro(ctx: Session, argv: list[bytes]) -> Reply:
     """Sorts the elements of a list, set or sorted set."""
-    return _sort(ctx, argv, _Options(argv, False))
+    return _sort(ctx, argv, _Options(argv, False, ctx.engine.cluster is not None))

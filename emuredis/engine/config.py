@@ -178,7 +178,11 @@ _PARAMETERS = [
     Parameter("appendonly", False, _yes_no, _render_yes_no, FIXED),
     Parameter("bind", "", _text, str, FIXED),
     Parameter("busy-reply-threshold", 5000, _COUNT, str),
+    Parameter("cluster-allow-pubsubshard-when-down", True, _yes_no, _render_yes_no),
+    Parameter("cluster-allow-reads-when-down", False, _yes_no, _render_yes_no),
+    Parameter("cluster-databases", 1, _integer(1, _INT_MAX), str, IMMUTABLE),
     Parameter("cluster-enabled", False, _yes_no, _render_yes_no, STATED),
+    Parameter("cluster-require-full-coverage", True, _yes_no, _render_yes_no),
     Parameter("daemonize", False, _yes_no, _render_yes_no, STATED),
     Parameter("databases", 16, _integer(1, _INT_MAX), str, IMMUTABLE),
     Parameter("dbfilename", "dump.rdb", _file_name, str, PROTECTED),
@@ -240,14 +244,13 @@ _OTHERS = """
     aof-load-truncated aof-rewrite-cpulist aof-rewrite-incremental-fsync aof-timestamp-enabled aof-use-rdb-preamble
     aof_rewrite_cpulist appenddirname appendfilename appendfsync auto-aof-rewrite-min-size
     auto-aof-rewrite-percentage availability-zone bgsave-cpulist bgsave_cpulist bind-source-addr bio-cpulist
-    bio_cpulist client-output-buffer-limit client-query-buffer-limit cluster-allow-pubsubshard-when-down
-    cluster-allow-reads-when-down cluster-allow-replica-migration cluster-announce-bus-port
-    cluster-announce-client-ipv4 cluster-announce-client-ipv6 cluster-announce-client-port
+    bio_cpulist client-output-buffer-limit client-query-buffer-limit cluster-allow-replica-migration
+    cluster-announce-bus-port cluster-announce-client-ipv4 cluster-announce-client-ipv6 cluster-announce-client-port
     cluster-announce-client-tls-port cluster-announce-hostname cluster-announce-human-nodename cluster-announce-ip
     cluster-announce-port cluster-announce-tls-port cluster-blacklist-ttl cluster-config-file
-    cluster-config-save-behavior cluster-databases cluster-link-sendbuf-limit cluster-manual-failover-timeout
+    cluster-config-save-behavior cluster-link-sendbuf-limit cluster-manual-failover-timeout
     cluster-migration-barrier cluster-node-timeout cluster-port cluster-preferred-endpoint-type
-    cluster-replica-no-failover cluster-replica-validity-factor cluster-require-full-coverage
+    cluster-replica-no-failover cluster-replica-validity-factor
     cluster-slave-no-failover cluster-slave-validity-factor cluster-slot-migration-log-max-len
     cluster-slot-stats-enabled commandlog-execution-slower-than commandlog-large-reply-max-len
     commandlog-large-request-max-len commandlog-reply-larger-than commandlog-request-larger-than

@@ -22,6 +22,7 @@ from typing import Any
 from emuredis import errors
 from emuredis.clock import Clock, entropy_token, new_random
 from emuredis.engine.busy import Busy
+from emuredis.engine.cluster import Node
 from emuredis.engine.config import Config
 from emuredis.engine.memory import Memory
 from emuredis.engine.persistence import Persistence
@@ -49,7 +50,8 @@ class Engine:
         self.config = config
         self.limits = config.limits  # what every collection is made with
         self.lock = threading.RLock()
-        self.keyspace = Keyspace(config.databases)
+        self.keyspace = Keyspace(config.cluster_databases if config.cluster_enabled else config.databases)
+        self.cluster: Node | None = None  # this engine's place in a cluster
         self.busy = Busy(self)
         self.pubsub = PubSub(self)
         self.waiting = Waiting(self)
@@ -73,9 +75,7 @@ class Engine:
         self.current_command: Any = None
         self.current_argv: list[bytes] = []
         self.current_session: Session | None = None
-        self.overslept = (
-            False  # a manual clock moved in the midst of a unit: what came due waits for the unit's end
-        )
+        self.overslept = False  # a manual clock moved in the midst of a unit: what came due waits for its end
         self.commands = 0  # run by sessions that are gone
         self.connections = 0
         self.connections_before = 0  # when CONFIG RESETSTAT was called last

@@ -32,7 +32,7 @@ NO_NET = {"fd": -1, "in": 0, "out": 0}
 
 class Session:
     __slots__ = (
-        "__weakref__", "addr", "authenticated", "born_ns", "capa", "channels", "closing", "commands", "cut",
+        "__weakref__", "addr", "asking", "authenticated", "born_ns", "capa", "channels", "closing", "commands", "cut",
         "db", "debugging", "deny_blocking", "door", "engine", "gated", "id", "laddr", "last_command", "last_ns",
         "lib_name", "lib_ver", "multi_failed", "name", "net", "no_evict", "no_touch", "on_close", "on_push",
         "on_reply", "patterns", "protocol", "queue", "reply_mode", "script", "shard_channels", "user", "waiter",
@@ -71,6 +71,7 @@ class Session:
         self.reply_mode = "on"  # CLIENT REPLY: on | off | skip_next | skip
         self.no_evict = self.no_touch = False
         self.closing = False
+        self.asking = 0  # of a cluster: for how many commands a slot that is being taken over may be used
         self.cut = False  # closed by the emulator in place of a reply
         self.on_reply: Callable[[Reply], None] = _ignore
         self.on_push: Callable[[Reply], None] = _ignore

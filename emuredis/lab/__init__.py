@@ -6,7 +6,8 @@
     console    the same for a person: ``python -m emuredis debug FILE.lua``
 
 How `explore` is made: `world` is one run and what may happen next in it, `actors` and `threads` drive the programs,
-`footprint` says which steps can be swapped, `search` chooses, `oracles` judge, `shrink` and `timeline` explain.
+`footprint` says which steps can be swapped, `search` chooses, `oracles` judge, `shrink`, `timeline` and `pictures`
+explain.
 
 See ``docs/explore.md`` and ``docs/lab.md``.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from emuredis.lab.actors import ActorCrashed, ConnectionLost, LabClient
 from emuredis.lab.coverage import Coverage, coverage
-from emuredis.lab.explore import Counterexample, Exploration, explore, replay
+from emuredis.lab.explore import Counterexample, Exploration, Run, explore, replay
 from emuredis.lab.oracles import (
     Oracle,
     State,
@@ -37,6 +38,7 @@ __all__ = [
     "Exploration",
     "LabClient",
     "Oracle",
+    "Run",
     "State",
     "Step",
     "Trace",

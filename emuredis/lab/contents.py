@@ -91,4 +91,4 @@ def _text(value: Any) -> str:
         return "[" + ", ".join(map(_text, value)) + "]"
     if isinstance(value, tuple):
         return "(" + ", ".join(map(_text, value)) + ")"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.17g}" if isinstance(value, float) else str(value)

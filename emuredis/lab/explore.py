@@ -17,36 +17,40 @@ crashes, a reply is lost, time goes by. See ``docs/explore.md``.
 
 from __future__ import annotations
 
+import html
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from emuredis.errors import EmulatorError
 from emuredis.lab.actors import Actor, ConnectionLost, NativeActor
 from emuredis.lab.oracles import Check, Oracle, State, oracles_of
+from emuredis.lab.pictures import to_html, to_jsonl, to_mermaid, to_shiviz, to_svg
 from emuredis.lab.search import Judge, Nondeterminism, exhaustive, guided, pct, random_walk
 from emuredis.lab.shrink import shrink
 from emuredis.lab.timeline import timeline
 from emuredis.lab.world import Bounds, Event, World
 
-__all__ = ["Counterexample", "Exploration", "explore", "parse_token", "replay"]
+__all__ = ["Counterexample", "Exploration", "Run", "explore", "parse_token", "replay"]
 
 SCHEDULERS = ("exhaustive", "random", "pct")
 _PREFIX = "emu1:"
 
 
-class Counterexample:
-    """A schedule that breaks the program, made as short as could be.
+class Run:
+    """One run, as it is shown.
 
-    ``message``: what was wrong; ``choices``: the schedule; ``events``: its steps, for people; ``token``: the schedule
-    as text for `replay`; ``reproduced``: a second run did the same.
+    ``message``: what was wrong, "" if nothing was; ``choices``: the schedule; ``labels``: the actors; ``events``: the
+    steps; ``start``: what the keys held, by (database, key); ``token``: the schedule as text for `replay`.
     """
 
-    def __init__(self, message: str, choices: list[str], labels: list[str], events: list[Event]) -> None:
+    def __init__(self, message: str, world: World) -> None:
         self.message = message
-        self.choices = choices
-        self.labels = labels
-        self.events = events
+        self.choices = list(world.taken)
+        self.labels = [actor.label for actor in world.actors]
+        self.events: list[Event] = world.events
+        self.start = world.contents_at_start
 
     @property
     def token(self) -> str:
@@ -56,11 +60,43 @@ class Counterexample:
         """The steps as text: a lane for each actor, time downwards, changed keys at the right."""
         return timeline(self.labels, self.events, width)
 
+    def to_html(self, title: str = "A run") -> str:
+        """A self-contained page with this run."""
+        return to_html(title, "", [("this run", self)])
+
+    def to_svg(self) -> str:
+        """The lanes as SVG."""
+        return to_svg(self)
+
+    def to_mermaid(self) -> str:
+        """A Mermaid sequence diagram."""
+        return to_mermaid(self)
+
+    def to_shiviz(self) -> str:
+        """A log for ShiViz."""
+        return to_shiviz(self)
+
+    def to_jsonl(self) -> str:
+        """One JSON object a step."""
+        return to_jsonl(self)
+
+    def _repr_html_(self) -> str:
+        return _framed(self.to_html())
+
     def __str__(self) -> str:
-        return f"{self.message}\n\n{self.timeline()}\n\nreplay with {self.token!r}"
+        return f"{self.message or 'nothing is wrong'}\n\n{self.timeline()}\n\nreplay with {self.token!r}"
 
     def __repr__(self) -> str:
-        return f"<Counterexample {self.token!r}: {self.message}>"
+        return f"<{type(self).__name__} {self.token!r}: {self.message}>"
+
+
+class Counterexample(Run):
+    """A schedule that breaks the program, made as short as could be, and run twice with the same outcome."""
+
+
+def _framed(page: str) -> str:
+    """A page for a notebook."""
+    return f'<iframe srcdoc="{html.escape(page)}" style="width:100%;height:36rem;border:0"></iframe>'
 
 
 class Exploration:
@@ -79,6 +115,7 @@ class Exploration:
         self.failures = 0
         self.complete = False
         self.counterexample: Counterexample | None = None
+        self.example: Run | None = None
         self.unreached: list[str] = []
         self.how = ""
 
@@ -114,6 +151,24 @@ class Exploration:
         elif self.ok:
             told += "; none broke it"
         return told
+
+    def to_html(self, title: str = "Every schedule") -> str:
+        """A self-contained page: the counterexample and, beside it, a run that went well."""
+        runs: list[tuple[str, Run]] = []
+        if self.counterexample is not None:
+            runs.append(("the schedule that breaks it", self.counterexample))
+        if self.example is not None:
+            runs.append(("one that does not" if runs else "one of them", self.example))
+        return to_html(title, self.summary, runs)
+
+    def save(self, path: str | Path, title: str = "Every schedule") -> Path:
+        """Write `to_html` to a file; its path."""
+        target = Path(path)
+        target.write_text(self.to_html(title), "utf-8")
+        return target
+
+    def _repr_html_(self) -> str:
+        return _framed(self.to_html())
 
     def __str__(self) -> str:
         lines = [self.summary]
@@ -191,8 +246,8 @@ def explore(
 
 def replay(token: str, actors: Sequence[Program] | Mapping[str, Program], *, setup: Callable[[Any], Any] | None = None,
            check: Any = None, restarts: int = 0, seed: int = 0, allow: Sequence[str] = (),
-           config: dict[str, Any] | None = None) -> Counterexample:  # fmt: skip
-    """Run the schedule that ``token`` names; what came of it, with ``message`` "" if nothing was wrong.
+           config: dict[str, Any] | None = None) -> Run:  # fmt: skip
+    """Run the schedule that ``token`` names; what came of it.
 
     The other arguments: as for `explore`. Raises ValueError for what is no token.
     """
@@ -201,7 +256,7 @@ def replay(token: str, actors: Sequence[Program] | Mapping[str, Program], *, set
     try:
         judge = _Explorer(world, oracles_of(check), frozenset(allow))
         message = guided(world, choices, judge.judge(), recording=True)
-        return Counterexample(message or "", list(world.taken), judge.labels, world.events)
+        return Run(message or "", world)
     finally:
         world.close()
 
@@ -309,31 +364,43 @@ class _Explorer:
             draw = random_walk if scheduler == "random" else pct
             runs = draw(world, judge, limit, seed)
             found.how = f"drawn by {scheduler!r} from seed {seed}; not exhaustive"
+        best, fine = self._count(runs, found, every, limit if scheduler == "exhaustive" else None)
+        if preemptions is not None and found.complete:
+            found.complete, found.how = False, f"all with at most {preemptions} preemptions; not exhaustive"
+        if best is not None:
+            found.counterexample = self._explain(*best)
+        else:
+            found.unreached = [oracle.name for oracle in self.oracles if not oracle.reached]
+        if fine is not None:
+            guided(world, fine, judge, recording=True)
+            found.example = Run("", world)
+        return found
+
+    def _count(self, runs: Iterator[str | None], found: Exploration, every: bool,
+               limit: int | None) -> tuple[tuple[list[str], str] | None, list[str] | None]:  # fmt: skip
+        """Run them all, or up to the first failure, or ``limit``; the shortest that failed, the first that did not."""
+        world = self.world
         best: tuple[list[str], str] | None = None
+        fine: list[str] | None = None
         for outcome in runs:
             found.steps += len(world.taken)
             if outcome == "cut":
                 found.cut += 1
             else:
                 found.schedules += 1
-                if outcome is not None:
+                if outcome is None:
+                    fine = fine or list(world.taken)
+                else:
                     found.failures += 1
                     if best is None or len(world.taken) < len(best[0]):
                         best = list(world.taken), outcome
                     if not every:
                         break
-            if found.schedules + found.cut >= limit and scheduler == "exhaustive":
+            if limit is not None and found.schedules + found.cut >= limit:
                 break
         else:
-            found.complete = scheduler == "exhaustive"
-        if preemptions is not None and found.complete:
-            found.complete, found.how = False, f"all with at most {preemptions} preemptions; not exhaustive"
-        if best is not None:
-            found.counterexample = self._explain(*best)
-        found.unreached = (
-            [oracle.name for oracle in self.oracles if not oracle.reached] if best is None else []
-        )
-        return found
+            found.complete = limit is not None
+        return best, fine
 
     def _explain(self, choices: list[str], message: str) -> Counterexample:
         """The counterexample, as short as it gets, run twice."""
@@ -342,13 +409,14 @@ class _Explorer:
         runs = []
         for _ in range(2):
             told = guided(world, choices, judge, recording=True)
-            runs.append((told, list(world.taken), world.events))
+            runs.append(Counterexample(told or "", world))
         first, second = runs
-        if [_seen(event) for event in first[2]] != [_seen(event) for event in second[2]] or first[
-            0
-        ] != second[0]:
-            raise Nondeterminism(_unlike(first[2], second[2]))
-        return Counterexample(second[0] or message, second[1], self.labels, second[2])
+        if (
+            list(map(_seen, first.events)) != list(map(_seen, second.events))
+            or first.message != second.message
+        ):
+            raise Nondeterminism(_unlike(first.events, second.events))
+        return second
 
 
 def _seen(event: Event) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from emuredis.lab.world import CLOCK, Event
 from emuredis.protocol.views import view2
 from emuredis.replies import BLOCKED
 
-__all__ = ["changes_of", "command_of", "shown", "steps_of", "timeline"]
+__all__ = ["changes_of", "command_of", "content_of", "key_of", "shown", "steps_of", "timeline"]
 
 
 def timeline(labels: list[str], events: list[Event], width: int = 24) -> str:
@@ -64,13 +64,19 @@ def command_of(event: Event) -> str:
 def changes_of(event: Event) -> list[str]:
     """``key: before -> after`` of what a step changed."""
     out = []
-    for (db, key), (before, after) in event.changes.items():
-        name = key.decode("utf-8", "backslashreplace") + (f" (db {db})" if db else "")
-        out.append(f"{name}: {_content(before)} -> {_content(after)}")
+    for place, (before, after) in event.changes.items():
+        out.append(f"{key_of(place)}: {content_of(before)} -> {content_of(after)}")
     return out
 
 
-def _content(content: Content | None) -> str:
+def key_of(place: tuple[int, bytes]) -> str:
+    """A key for people, with its database unless that is 0."""
+    db, key = place
+    return key.decode("utf-8", "backslashreplace") + (f" (db {db})" if db else "")
+
+
+def content_of(content: Content | None) -> str:
+    """What a key holds, for people."""
     return "nothing" if content is None else str(content)
 
 
@@ -87,6 +93,8 @@ def shown(value: Any) -> str:
     if isinstance(value, (int, float, str)):
         return str(value)
     plain = view2(value)
+    if plain is None:
+        return "nil"
     return "[" + ", ".join(shown(item) for item in plain) + "]" if isinstance(plain, list) else str(plain)
 
 

@@ -92,6 +92,7 @@ class World:
         self.touched = NOTHING
         self.watching = True  # footprints are wanted
         self.recording = False
+        self.contents_at_start: dict[tuple[int, bytes], Content | None] = {}
         self.events: list[Event] = []
         self.served: list[Actor] = []
         self.pushes: list[tuple[str, Any]] = []
@@ -122,6 +123,8 @@ class World:
         self.recording = recording
         self.engine.connections = self._connections
         self._reset()
+        if recording:
+            self.contents_at_start = self.contents()
         self.events, self.taken, self.pushes, self.served = [], [], [], []
         self._choices = None
         self.crashes = self.lost = self.steps = self.preempted = 0

@@ -117,6 +117,7 @@ class Bridge:
         self.restricted = False  # one of them
         self.guard: Guard = None  # type: ignore[assignment]  # the runtime's
         self.busy = engine.busy
+        self.node = engine.cluster  # then every call comes through `dispatch`
         self.crash: BaseException | None = None
         self.lua: Any = None  # the LuaRuntime
         self.take: Any = None  # gives the arguments of a call with very many
@@ -166,10 +167,12 @@ class Bridge:
         if cmd.flags & WRITE:
             self.busy.wrote = True
         try:
+            if self.node is not None:
+                self.node.check_call(self.session, cmd, argv)
             reply = self.engine.call(self.session, cmd, argv)
         except ReplyError as error:
             return None, ERROR, _message(error)
-        if cmd.container is None:
+        if cmd.container is None and self.node is None:
             self._remember(argv[0], cmd)
         return self._converted(reply)
 
@@ -194,6 +197,8 @@ class Bridge:
                 if cmd.flags & WRITE:
                     self.busy.wrote = True
                 try:
+                    if self.node is not None:
+                        self.node.check_call(self.session, cmd, argv)
                     reply = self.engine.call(self.session, cmd, argv)
                 except ReplyError as error:
                     reply, told = error, _message(error)

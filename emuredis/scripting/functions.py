@@ -34,7 +34,7 @@ _NAME = re.compile(rb"[A-Za-z0-9_]+")
 _BAD_NAME = (
     "names can only contain letters, numbers, or underscores(_) and must be at least one character long"
 )
-NO_WRITES, ALLOW_OOM = 1, 2  # the bits of the first of FLAGS; library.lua has them all
+NO_WRITES, ALLOW_OOM, _, NO_CLUSTER, CROSS_SLOT = 1, 2, 4, 8, 16  # the bits of FLAGS, as in library.lua
 
 
 class Function:
@@ -145,6 +145,9 @@ class Functions:
             raise errors.err("Number of keys can't be greater than number of args")
         if numkeys < 0:
             raise errors.err("Number of keys can't be negative")
+        if self.engine.cluster is not None:
+            flags = function.flags
+            self.engine.cluster.begin_script(ctx, bool(flags & NO_CLUSTER), bool(flags & CROSS_SLOT))
         short = ctx.engine.memory.short
         if short and function.flags & ALLOW_OOM:
             short = False

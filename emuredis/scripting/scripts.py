@@ -17,7 +17,7 @@ from emuredis.errors import ReplyError
 from emuredis.replies import Reply
 from emuredis.scalars import parse_int
 from emuredis.scripting.runtime import USER_SCRIPT, Runtime
-from emuredis.scripting.shebang import FLAGS, cut_shebang, words
+from emuredis.scripting.shebang import CROSS_SLOT, FLAGS, NO_CLUSTER, cut_shebang, words
 from emuredis.scripting.watch import Run, Watch, enrol, observers_of
 
 if TYPE_CHECKING:
@@ -94,6 +94,9 @@ class Scripts:
 
     def _run(self, ctx: Session, script: Script, numkeys: int, argv: list[bytes], read_only: bool) -> Reply:
         flags = script.flags
+        if self.engine.cluster is not None:
+            told = (CROSS_SLOT,) if flags is None else flags  # without a shebang line, keys of any slot
+            self.engine.cluster.begin_script(ctx, NO_CLUSTER in told, CROSS_SLOT in told)
         short = ctx.engine.memory.short
         if flags is not None:
             if short and b"allow-oom" in flags:

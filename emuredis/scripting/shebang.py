@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["FLAGS", "cut_shebang", "words"]
+__all__ = ["CROSS_SLOT", "FLAGS", "NO_CLUSTER", "cut_shebang", "words"]
 
+NO_CLUSTER, CROSS_SLOT = b"no-cluster", b"allow-cross-slot-keys"
 #: What scripts and functions may say of themselves, in the server's order.
-FLAGS = (b"no-writes", b"allow-oom", b"allow-stale", b"no-cluster", b"allow-cross-slot-keys")
+FLAGS = (b"no-writes", b"allow-oom", b"allow-stale", NO_CLUSTER, CROSS_SLOT)
 
 
 def cut_shebang(body: bytes) -> int | None:

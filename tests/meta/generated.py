@@ -14,8 +14,6 @@ from emuredis.emulator import Emulator
 from .live_commands import kept
 from .source import ROOT
 
-NOT_OF_USE_IN_MEMORY = ("cluster",)
-
 # Declared, so that COMMAND, arity and syntax are the server's, but refused by name when called (as in the example).
 REFUSED = {
     "client|pause": "CLIENT PAUSE 100",
@@ -51,8 +49,7 @@ def table() -> str:
         inside = [name for name, entry in live.items() if entry["docs"]["group"] == group]
         present = [name for name in inside if name in here]
         missing = [name for name in inside if name not in here and not _of_missing(name, here)]
-        shown = "all (one node, no cluster)" if group in NOT_OF_USE_IN_MEMORY else _names(missing)
-        rows.append(f"| {group} {len(present)}/{len(inside)} | {_names(present)} | {shown} |")
+        rows.append(f"| {group} {len(present)}/{len(inside)} | {_names(present)} | {_names(missing)} |")
     return "\n".join(rows)
 
 

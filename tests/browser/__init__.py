@@ -1,0 +1,1 @@
+"""Pages tried in a real browser, headless."""
