@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import redis.asyncio
-from redis.maint_notifications import MaintNotificationsConfig
 
 from emuredis.clusters import Cluster
 from emuredis.emulator import Emulator
@@ -26,7 +25,7 @@ class RedisCluster(redis.asyncio.RedisCluster):
         cluster = cluster_of(emulator)
         host, port = cluster.addresses[0]
         # Nobody announces maintenance here, and no connection of ours could listen to it.
-        options.setdefault("maint_notifications_config", MaintNotificationsConfig(enabled=False))
+        options = {**Connection.library.no_maintenance(redis.asyncio.RedisCluster), **options}
         super().__init__(host=host, port=port, **options)
         make: Any = partial(_connection, cluster)
         self.connection_kwargs["connection_class"] = make

@@ -10,7 +10,6 @@ from typing import Any
 
 import redis
 from redis.exceptions import ConnectionError
-from redis.maint_notifications import MaintNotificationsConfig
 
 from emuredis.clusters import Cluster
 from emuredis.emulator import Emulator
@@ -29,7 +28,7 @@ class RedisCluster(redis.RedisCluster):
         cluster = cluster_of(emulator)
         host, port = cluster.addresses[0]
         # Nobody announces maintenance here, and no connection of ours could listen to it.
-        options.setdefault("maint_notifications_config", MaintNotificationsConfig(enabled=False))
+        options = {**Connection.library.no_maintenance(redis.RedisCluster), **options}
         # With a URL redis-py asks for a pool's class, which is all we want to give it.
         super().__init__(
             url=f"redis://{host}:{port}", connection_pool_class=partial(_node_pool, cluster), **options
