@@ -23,6 +23,7 @@ from typing import Any
 
 from emuredis import Emulator, EmulatorError, ManualClock, RdbError, ReplyError, __version__, listing
 from emuredis.engine.config import PARAMETERS
+from emuredis.releases import SERVER_TYPES
 from emuredis.server import Server
 
 __all__ = ["main"]
@@ -66,6 +67,11 @@ def _parser() -> argparse.ArgumentParser:
                        help=f"0 for a free one (default: {DEFAULT_PORT}, or none beside --unix)")  # fmt: skip
     serve.add_argument("--unix", metavar="PATH", default=None, help="Unix socket to listen on")
     serve.add_argument("--seed", type=int, default=None, help="seed of everything random (default: drawn)")
+    serve.add_argument("--server-version", metavar="VERSION", default=None,
+                       help="commands that this release does not have are unknown, for example 7.2")  # fmt: skip
+    serve.add_argument(
+        "--server-type", choices=SERVER_TYPES, default=None, help="whose release (default: valkey)"
+    )
     serve.add_argument("--clock", choices=("system", "manual"), default="system",
                        help="manual: time stands still unless a client moves it, see --control")  # fmt: skip
     serve.add_argument("--control", action="store_true",
@@ -187,7 +193,8 @@ def _serve(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         parser.error("a cluster is served on ports only")
     try:
         clock = ManualClock() if options.clock == "manual" else None
-        emulator = Emulator(clock, seed=options.seed, config=config, cluster=options.cluster)
+        emulator = Emulator(clock, seed=options.seed, config=config, version=options.server_version,
+                            server_type=options.server_type, cluster=options.cluster)  # fmt: skip
     except ValueError as problem:
         parser.error(str(problem))
     nodes = [emulator] if emulator.cluster is None else emulator.cluster.nodes

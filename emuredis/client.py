@@ -46,21 +46,30 @@ def encode_args(args: tuple[Any, ...]) -> list[bytes]:
 class Client:
     """A client of one `emuredis.Emulator`. Usable from one thread at a time.
 
+    ``skew_ms``: how far this client's own wall clock is ahead of the server's, see `time`.
     ``on_push``: called with each out-of-band message (a list, as in RESP3), from the thread that caused it.
     """
 
-    def __init__(self, engine: Engine, db: int = 0, protocol: int = 3) -> None:
+    def __init__(self, engine: Engine, db: int = 0, protocol: int = 3, skew_ms: float = 0) -> None:
         if protocol not in (2, 3):
             raise ValueError(f"protocol must be 2 or 3, not {protocol!r}")
         if not 0 <= db < len(engine.keyspace.databases):
             raise ValueError(f"database {db!r} is out of range: there are {len(engine.keyspace.databases)}")
         self._engine = engine
+        self.skew_ms = skew_ms
         with engine.lock:
             self.session = engine.connect()
         self.session.protocol = protocol
         self.session.db = engine.keyspace.databases[db]
         self.session.on_push = self._push
         self.on_push: Callable[[Any], None] | None = None
+
+    def time(self) -> float:
+        """What the wall clock of this client's machine shows, in Unix seconds: the emulator's clock and the skew.
+
+        For programs that send their own time as an argument; TIME and all deadlines are the server's.
+        """
+        return self._engine.clock.now_ns() / 1e9 + self.skew_ms / 1000
 
     def call(self, *args: Any) -> Any:
         """Run one command: ``client.call("SET", "k", 1)``.

@@ -12,13 +12,25 @@ import random
 import time
 import weakref
 from collections.abc import Callable
-from typing import Protocol
+from functools import partial
+from types import BuiltinFunctionType
+from typing import Any, Protocol
 
 from emuredis.errors import WaitForever
 
 __all__ = ["Clock", "ManualClock", "SystemClock", "Walker", "entropy_token", "monotonic", "nap", "new_random"]
 
 NS_PER_MS = 1_000_000
+
+
+def _real(name: str) -> Any:
+    """A function of `time` as the machine has it, even if a tool stands in for it while this module is imported."""
+    function = getattr(time, name)
+    if isinstance(function, BuiltinFunctionType) or not hasattr(time, "clock_gettime_ns"):
+        return function
+    if name == "monotonic":
+        return partial(time.clock_gettime, time.CLOCK_MONOTONIC)
+    return partial(time.clock_gettime_ns, time.CLOCK_REALTIME)
 
 
 class Clock(Protocol):
@@ -44,7 +56,7 @@ class SystemClock:
 
     __slots__ = ()
     manual = False
-    now_ns = staticmethod(time.time_ns)
+    now_ns = staticmethod(_real("time_ns"))
 
     def sleep(self, seconds: float) -> None:
         """Let that much time pass (DEBUG SLEEP)."""
@@ -169,6 +181,6 @@ def entropy_token(size: int) -> str:
     return f"{random.SystemRandom().getrandbits(size * 4):0{size}x}"
 
 
-monotonic = time.monotonic
+monotonic: Callable[[], float] = _real("monotonic")
 #: Real seconds for other threads to run in, whatever clock the emulator has.
 nap = time.sleep

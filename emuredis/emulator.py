@@ -168,9 +168,9 @@ class Emulator(Assertions):
             raise ValueError(f"script_seconds must be None or at least 0.001, not {limit!r}")
         self.engine.config.script_time_limit = 0 if limit is None else round(limit * 1000)
 
-    def client(self, db: int = 0, protocol: int = 3) -> Client:
-        """A native in-process client, with a session of its own."""
-        return Client(self.engine, db=db, protocol=protocol)
+    def client(self, db: int = 0, protocol: int = 3, skew_ms: float = 0) -> Client:
+        """A native in-process client, with a session of its own; ``skew_ms``: how far its own clock is ahead."""
+        return Client(self.engine, db=db, protocol=protocol, skew_ms=skew_ms)
 
     def flushall(self) -> None:
         """Empty every database, as FLUSHALL; on every node of a cluster.

@@ -19,12 +19,14 @@ from emuredis.engine.engine import Engine
 from emuredis.engine.waiting import Waiter
 from emuredis.errors import WaitForever
 
-__all__ = ["LOOK", "NAP", "NAP_SUBSCRIBER", "PATIENCE", "forever", "next_instant", "wait"]
+__all__ = ["LOOK", "NAP", "NAP_SUBSCRIBER", "PATIENCE", "forever", "next_instant", "stopped_ns", "wait"]
 
 #: Real seconds that a wait on a manual clock stays patient while other threads could still end it.
 PATIENCE = 30.0
 #: Real seconds between looks at a manual clock that others may move.
 LOOK = 0.02
+#: A wall clock this far behind the time that really passed has been stopped.
+SLACK_NS = 50_000_000
 #: The longest sleep, in seconds, on a system clock.
 NAP = 3600.0
 #: The same for a subscriber: keys that others set meanwhile may expire, and it is told of that.
@@ -46,7 +48,8 @@ def wait(engine: Engine, event: threading.Event, seconds: float | None, blame: C
 
 
 def _wait_system(engine: Engine, event: threading.Event, seconds: float | None, longest: float) -> bool:
-    end = None if seconds is None else monotonic() + seconds
+    began, began_ns = monotonic(), engine.now_ns()
+    end = None if seconds is None else began + seconds
     while not event.is_set():
         nap = longest if end is None else min(end - monotonic(), longest)
         if nap < 0:
@@ -56,8 +59,22 @@ def _wait_system(engine: Engine, event: threading.Event, seconds: float | None, 
             if due is not None and due <= now:
                 engine.run_due()
                 continue
-        event.wait(nap if due is None else min((due - now) / 1e9 + 1e-4, nap))
+            late = stopped_ns(began, now - began_ns)
+            if late and engine.run_late(late):
+                continue
+        event.wait(
+            nap if due is None else min(max((due - now - late) / 1e9, 0.0) + 1e-4 + bool(late) * LOOK, nap)
+        )
     return True
+
+
+def stopped_ns(began: float, passed_ns: int) -> int:
+    """How far a wall clock has fallen behind since ``began`` (`monotonic`), having gone on by ``passed_ns``.
+
+    A test may have stopped or set it back; that must not keep anybody waiting. 0 while it goes.
+    """
+    late = round((monotonic() - began) * 1e9) - passed_ns
+    return late if late > SLACK_NS else 0
 
 
 def _wait_manual(engine: Engine, event: threading.Event, seconds: float | None, blame: Callable[[], WaitForever],

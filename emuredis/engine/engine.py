@@ -401,6 +401,16 @@ class Engine:
             self.waiting.time_out(ns)
             self.settle()
 
+    def run_late(self, late_ns: int) -> bool:
+        """Answer blocked commands whose time were up had the clock not stopped ``late_ns`` ago; whether any was."""
+        with self.lock:
+            due = self.waiting.next_due_ns()
+            if due is None or due > self.now_ns() + late_ns or self.busy.on:
+                return False
+            self.waiting.time_out(due)
+            self.settle()
+            return True
+
     # -- files ----------------------------------------------------------------------------------
 
     def in_unit(self, action: Callable[[], None]) -> None:

@@ -180,9 +180,7 @@ class AsyncConnectionDoor(_Base):
         return [*pieces, ("client_name", self.client_name)] if self.client_name else pieces
 
     def set_parser(self, parser_class: Any) -> None:
-        if parser_class not in self.parsers:
-            raise self.library.Error(f"emuredis does not support the option parser_class={parser_class!r}")
-        self._parser = self.parser()
+        self._parser = self.library.parser_for(parser_class, self.parsers, self.parser)()
         self.converter = Converter(self.encoder, self._parser.parse_error)
 
     async def _connect(self) -> None:

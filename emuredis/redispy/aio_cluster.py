@@ -6,11 +6,10 @@ from functools import partial
 from typing import Any
 
 import redis.asyncio
-import redis.asyncio.cluster
 
 from emuredis.clusters import Cluster
 from emuredis.emulator import Emulator
-from emuredis.redispy.cluster import cluster_of, emulator_at, no_maintenance, with_parser
+from emuredis.redispy.cluster import cluster_of, emulator_at
 from emuredis.redispy.stock_aio import Connection
 
 __all__ = ["RedisCluster"]
@@ -25,22 +24,16 @@ class RedisCluster(redis.asyncio.RedisCluster):
     def __init__(self, emulator: Emulator | None = None, **options: Any) -> None:
         cluster = cluster_of(emulator)
         host, port = cluster.addresses[0]
-        options = {**no_maintenance(redis.asyncio.RedisCluster, options), **options}
+        # Nobody announces maintenance here, and no connection of ours could listen to it.
+        options = {**Connection.library.no_maintenance(redis.asyncio.RedisCluster), **options}
         super().__init__(host=host, port=port, **options)
         make: Any = partial(_connection, cluster)
         self.connection_kwargs["connection_class"] = make
-        for node in self.nodes_manager.startup_nodes.values():
+        for node in self.startup_nodes:
             node.connection_class = make
 
 
-_NodeConnection: Any = type(
-    "NodeConnection",
-    (Connection,),
-    with_parser(Connection, getattr(redis.asyncio.cluster, "ClusterParser", None)),
-)
-
-
 def _connection(cluster: Cluster, host: Any = None, port: Any = None, **options: Any) -> Connection:
-    connection: Any = _NodeConnection(emulator=emulator_at(cluster, host, port), **options)
+    connection: Any = Connection(emulator=emulator_at(cluster, host, port), **options)
     connection.host, connection.port = host, port  # which a cluster client asks for, in metrics and errors
     return connection  # type: ignore[no-any-return]

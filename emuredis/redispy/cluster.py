@@ -9,15 +9,13 @@ from functools import partial
 from typing import Any
 
 import redis
-import redis.cluster
-import redis.connection
 from redis.exceptions import ConnectionError
 
 from emuredis.clusters import Cluster
 from emuredis.emulator import Emulator
 from emuredis.redispy.stock import Connection, ConnectionPool
 
-__all__ = ["RedisCluster", "cluster_of", "emulator_at", "no_maintenance", "with_parser"]
+__all__ = ["RedisCluster", "cluster_of", "emulator_at"]
 
 
 class RedisCluster(redis.RedisCluster):
@@ -29,7 +27,8 @@ class RedisCluster(redis.RedisCluster):
     def __init__(self, emulator: Emulator | None = None, **options: Any) -> None:
         cluster = cluster_of(emulator)
         host, port = cluster.addresses[0]
-        options = {**no_maintenance(redis.RedisCluster, options), **options}
+        # Nobody announces maintenance here, and no connection of ours could listen to it.
+        options = {**Connection.library.no_maintenance(redis.RedisCluster), **options}
         # With a URL redis-py asks for a pool's class, which is all we want to give it.
         super().__init__(
             url=f"redis://{host}:{port}", connection_pool_class=partial(_node_pool, cluster), **options
@@ -52,24 +51,7 @@ def emulator_at(cluster: Cluster, host: Any, port: Any) -> Emulator:
     raise ConnectionError(f"there is no node of this cluster at {host}:{port}")
 
 
-def no_maintenance(client: type, options: dict[str, Any]) -> dict[str, Any]:
-    """The option with which nobody listens for maintenance, which nobody announces; older versions mind it in RESP2."""
-    protocol: Any = options.get("protocol") or getattr(redis.connection, "DEFAULT_RESP_VERSION", 2)
-    return Connection.library.no_maintenance(client) if int(protocol) == 3 else {}
-
-
-def with_parser(connection: Any, parser: Any) -> dict[str, Any]:
-    """What a class of connections needs for the parser of clusters that older versions have, for its exceptions."""
-    if parser is None:
-        return {}
-    own = type("Parser", (connection.parser,), {"EXCEPTION_CLASSES": parser.EXCEPTION_CLASSES})
-    return {"parsers": connection.parsers | {parser}, "parser": own}
-
-
-_PARSER = with_parser(Connection, getattr(redis.cluster, "ClusterParser", None))
-
-
 def _node_pool(cluster: Cluster, host: Any = None, port: Any = None, **options: Any) -> ConnectionPool:
     # A cluster client asks a connection for its address, in metrics and errors.
-    kind = type("NodeConnection", (Connection,), {**_PARSER, "host": host, "port": port})
+    kind = type("NodeConnection", (Connection,), {"host": host, "port": port})
     return ConnectionPool(emulator_at(cluster, host, port), kind, **options)

@@ -15,12 +15,12 @@ import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from emuredis.clock import NS_PER_MS, monotonic
 from emuredis.engine.engine import Engine
 from emuredis.errors import WaitForever
-from emuredis.waits import LOOK, NAP, NAP_SUBSCRIBER, PATIENCE, next_instant
+from emuredis.waits import LOOK, NAP, NAP_SUBSCRIBER, PATIENCE, next_instant, stopped_ns
 
 __all__ = ["Wait", "idler"]
 
@@ -35,7 +35,18 @@ ROUNDS = 3
 class Wait:
     """One wait for one link: ``future`` becomes True when something arrived, False when the time was over."""
 
-    __slots__ = ("blame", "end", "engine", "future", "give_up", "keys_wake", "thread", "woken")
+    __slots__ = (
+        "began",
+        "began_ns",
+        "blame",
+        "end",
+        "engine",
+        "future",
+        "give_up",
+        "keys_wake",
+        "thread",
+        "woken",
+    )
 
     def __init__(self, engine: Engine, seconds: float | None, blame: Callable[[], WaitForever],
                  keys_wake: bool) -> None:  # fmt: skip
@@ -47,6 +58,7 @@ class Wait:
         self.thread = threading.get_ident()
         # As in `emuredis.waits`: a wait with an end takes no longer in real time than it asked for.
         self.give_up = monotonic() + (PATIENCE if seconds is None else min(seconds, PATIENCE))
+        self.began, self.began_ns = monotonic(), engine.clock.now_ns()
         self.end = None if seconds is None else engine.clock.now_ns() + round(seconds * 1000) * NS_PER_MS
 
     def wake(self) -> None:
@@ -89,11 +101,18 @@ def idler(loop: asyncio.AbstractEventLoop) -> Idler:
 
 class Idler:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        # The table of idlers is keyed by loops, weakly; a loop that its idler held would stay for ever.
+        self._loop_ref = ref(loop)
         self._waits: dict[Wait, None] = {}
         self._handle: asyncio.Handle | None = None
         self._rounds = 0
         self._quiet_since = monotonic()
+
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop = self._loop_ref()
+        assert loop is not None  # it runs this very code
+        return loop
 
     async def wait(self, wait: Wait) -> bool:
         """Wait for the future of ``wait``."""
@@ -142,8 +161,15 @@ class Idler:
             if due is not None:
                 delay = min(delay, (due - now) / 1e9 + 1e-4)
         for wait in waits:
-            if wait.end is not None and not wait.engine.clock.manual:
-                left = (wait.end - wait.engine.clock.now_ns()) / 1e9
+            if wait.engine.clock.manual:
+                continue
+            now = wait.engine.clock.now_ns()
+            late = stopped_ns(wait.began, now - wait.began_ns)
+            if late:  # a test has stopped the wall clock
+                wait.engine.run_late(late)
+                delay = min(delay, LOOK)
+            if wait.end is not None:
+                left = (wait.end - now - late) / 1e9
                 if left <= 0:
                     wait.finish(False)
                 delay = min(delay, left + 1e-4)

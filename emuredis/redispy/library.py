@@ -58,15 +58,10 @@ class Library:
         event, utils = _module(f"{name}.event"), _module(f"{name}.utils")
         self.released: Any = getattr(event, "AfterConnectionReleasedEvent", None)
         self.released_async: Any = getattr(event, "AsyncAfterConnectionReleasedEvent", None)
+        self._parsers: dict[Any, Any] = {}
         self.unset = getattr(utils, "SENTINEL", None)
         self._recorder = _module(f"{name}.observability.recorder")
         self._maintenance = _module(f"{name}.maint_notifications")
-        clients = [
-            getattr(half, name.capitalize() + kind)
-            for half in (self.package, import_module(f"{name}.asyncio"))
-            for kind in ("", "Cluster")
-        ]
-        self._asking = [client for client in clients if _takes(client, "maint_notifications_config")]
         # redis-py takes maintenance notifications only from parsers of its own classes, and never from this server.
         halves = (False, self.sync), (True, self.aio)
         self._asking_connections = {
@@ -83,8 +78,11 @@ class Library:
         return getattr(self._recorder, "_metrics_collector", None) is not None
 
     def no_maintenance(self, client: Any) -> dict[str, Any]:
-        """The option with which a class of clients does not ask the server about maintenance; {} if it never does."""
-        if self._maintenance is None or client not in self._asking:
+        """The option with which clients do not ask the server about maintenance, {} if they never do.
+
+        ``client``: what makes them, a class or its ``__init__``.
+        """
+        if self._maintenance is None or not _takes(client, "maint_notifications_config"):
             return {}
         return {"maint_notifications_config": self._maintenance.MaintNotificationsConfig(enabled=False)}
 
@@ -145,6 +143,24 @@ class Library:
         if pushes is None:
             pushes = _AsyncPushes if asynchronous else _Pushes
         return type("Parser", (door, base.BaseParser, pushes), {"library": self})
+
+    def parser_for(self, theirs: Any, known: frozenset[Any], ours: Any) -> Any:
+        """Our parser class in place of theirs: of ``known`` ones, or one of them that differs in its exceptions only.
+
+        Raises the package's error for any other.
+        """
+        if theirs in known:
+            return ours
+        if theirs not in self._parsers:
+            own = (
+                {name for name in vars(theirs) if not name.startswith("_")}
+                if isinstance(theirs, type)
+                else {"?"}
+            )
+            if own - {"EXCEPTION_CLASSES"} or not known & {*theirs.__bases__}:
+                raise self.Error(f"emuredis does not support the option parser_class={theirs!r}")
+            self._parsers[theirs] = type("Parser", (ours,), {"EXCEPTION_CLASSES": theirs.EXCEPTION_CLASSES})
+        return self._parsers[theirs]
 
 
 class Fallbacks:

@@ -30,7 +30,8 @@ class _Trying:
     """When to try again, and when no more; times on the emulator's clock."""
 
     def __init__(self, lock: Any, sleep: float | None, blocking: bool | None, timeout: float | None) -> None:
-        self.engine: Engine = lock.redis.emulator.engine
+        client = lock.redis if hasattr(lock, "redis") else lock.valkey
+        self.engine: Engine = client.emulator.engine
         self.name = lock.name
         self.sleep = lock.sleep if sleep is None else sleep
         self.blocking = lock.blocking if blocking is None else blocking

@@ -174,8 +174,10 @@ class _Installed:
             for one in self._halves[name]:
                 self._replace(one.module.ConnectionPool, functools.partial(self._pool, one))
             for half in (name, f"{name}.asyncio"):
-                for module, member in (("sentinel", "Sentinel"), ("cluster", _CLUSTERS[name])):
-                    self._replace(getattr(import_module(f"{half}.{module}"), member), _refuse)
+                self._replace(import_module(f"{half}.sentinel").Sentinel, _refuse)
+                self._replace(getattr(import_module(f"{half}.cluster"), _CLUSTERS[name]), self._cluster)
+            nodes: Any = import_module(f"{name}.asyncio.cluster").ClusterNode  # has no pool
+            self._replace(nodes, functools.partial(self._pool, self._halves[name][1]))
 
     def _replace(self, target: Any, hook: Callable[..., None]) -> None:
         original = target.__init__
@@ -193,7 +195,21 @@ class _Installed:
             return
         one = self.active[-1]
         pool.connection_class = half.connection_class(pool.connection_class)
-        pool.connection_kwargs.update(emulator=one.emulator_at(address_of(pool.connection_kwargs)), patch=one)
+        # An asyncio cluster's node tells its address itself.
+        where = address_of(
+            {
+                "host": getattr(pool, "host", None),
+                "port": getattr(pool, "port", None),
+                **pool.connection_kwargs,
+            }
+        )
+        pool.connection_kwargs.update(emulator=one.emulator_at(where), patch=one)
+
+    def _cluster(self, client: Any, original: Any, args: Any, kwargs: Any) -> None:
+        if self.active and not self.active[-1].has_clusters:
+            _refuse(client, original, args, kwargs)
+        library = self._halves[original.__module__.partition(".")[0]][0].library
+        original(client, *args, **{**library.no_maintenance(original), **kwargs})
 
 
 def _refuse(client: Any, original: Any, args: Any, kwargs: Any) -> None:
@@ -214,8 +230,12 @@ class Patch:
         self, emulator: Emulator | None, emulators: Mapping[str, Emulator], make: Callable[[], Emulator]
     ) -> None:
         self.emulators: dict[str, Emulator] = {}
-        for address, given in emulators.items():
-            self.emulators[_normal(address)] = given
+        for given in (emulator, *emulators.values()):
+            if given is not None and given.cluster is not None:
+                for node, (host, port) in zip(given.cluster.nodes, given.cluster.addresses, strict=True):
+                    self.emulators[_normal(f"{host}:{port}")] = node
+        self.has_clusters = bool(self.emulators)
+        self.emulators.update((_normal(address), given) for address, given in emulators.items())
         self.connections: WeakSet[Any] = WeakSet()
         self.ended = True
         self._only = emulator
@@ -312,8 +332,8 @@ def patch(
     unless ``emulators`` has one for it; or all have ``emulator``. Databases are those of the emulator. Nests: the
     innermost counts. Clients made before it began are left alone; those made in it raise an error once it has ended.
 
-    Clients of Sentinel and of a cluster are refused by name (EmulatorError), as are connection classes that send or
-    read in their own way.
+    Clients of a cluster find one if an ``Emulator(cluster=N)`` is given; otherwise they are refused by name
+    (EmulatorError), as are Sentinel, and connection classes that send or read in their own way.
     """
     if emulator is not None and options:
         raise TypeError(

@@ -226,3 +226,30 @@ def test_a_blocked_client_is_let_go(package: Any) -> None:
 def test_the_fixture(emuredis_patch: Any, emuredis: Any, package: Any) -> None:
     client_class(package)("anywhere").set("k", "v", 10)
     emuredis.assert_keys("k")
+
+
+def test_clusters(package: Any) -> None:
+    name = f"{NAMES[package.__name__]}Cluster"
+    make = getattr(import_module(f"{package.__name__}.cluster"), name)
+    cluster = emuredis.Emulator(cluster=3)
+    with emuredis.patch(cluster):
+        with make("anywhere", 7000) as client:
+            for number in range(20):
+                client.set(f"k{number}", number)
+            assert client.get("k7") == b"7"
+        client_class(package)("plain").ping()
+    keys = [node.client().call("DBSIZE") for node in cluster.cluster]  # type: ignore[union-attr]
+    assert sum(keys) == 20 and all(keys)
+    with emuredis.patch(emulators={"there:7000": cluster}):
+        with make("there", 7000) as client:
+            assert client.get("k7") == b"7"
+
+    async def main() -> None:
+        half = import_module(f"{package.__name__}.asyncio.cluster")
+        with emuredis.patch(cluster):
+            client = getattr(half, name)("anywhere", 7000)
+            assert await client.get("k7") == b"7"
+            await client.set("k7", 8)
+            await client.aclose()
+
+    asyncio.run(main())

@@ -37,7 +37,17 @@ def outcome(version: str, folder: Path) -> tuple[bool, str]:
     package = version.partition("==")[0]
     chosen = "valkey" if package == "valkey" else "not valkey"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "tests/doors", "-k", chosen, "--timeout", "30"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "tests/doors",
+            "-k",
+            f"{chosen} and not theirs",
+            "--timeout",
+            "30",
+        ],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(place)},
         capture_output=True,

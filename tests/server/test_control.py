@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -150,3 +152,33 @@ def test_without_the_flag_it_is_unknown() -> None:
         assert ask(client, "CLOCK") > 0
         with pytest.raises(redis.ResponseError, match="serve with --clock manual"):
             ask(client, "CLOCK", "ADVANCE", 1)
+
+
+def test_the_command_line(tmp_path: Any) -> None:
+    path = str(tmp_path / "s.sock")
+    words = [
+        "serve",
+        "--unix",
+        path,
+        "--clock",
+        "manual",
+        "--control",
+        "--server-version",
+        "7.0",
+        "--server-type",
+        "redis",
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", "emuredis", *words], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and "ready on" in process.stdout.readline()
+        with redis.Redis(unix_socket_path=path) as client:
+            before = ask(client, "CLOCK")
+            assert ask(client, "CLOCK", "ADVANCE", 1000) == before + 1000
+            with pytest.raises(redis.ResponseError, match="unknown command 'HEXPIRE'"):
+                client.hexpire("h", 1, "f")
+        process.terminate()
+    done = subprocess.run(
+        [sys.executable, "-m", "emuredis", "serve", "--server-version", "x"], capture_output=True, text=True
+    )
+    assert done.returncode == 2 and "a version is like" in done.stderr
