@@ -1,4 +1,4 @@
-"""The command line: ``python -m emuredis serve``, ``commands`` and ``debug``.
+"""The command line: ``python -m emuredis serve``, ``commands``, ``debug``, ``replay`` and ``learn``.
 
 Responsible for options, for the lines a person sees, and for the signals that end a server. Every parameter that
 an emulator can be made with is an option by the server's name, ``--requirepass secret``; what is listened on has
@@ -49,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _debug(options, args)
     if options.command == "replay":
         return _replay(options)
+    if options.command == "learn":
+        return _learn(options)
     return _serve(parser, options)
 
 
@@ -115,6 +117,41 @@ def _add_tools(commands: Any) -> None:
     )
     again.add_argument("log", metavar="LOG", type=Path)
     again.add_argument("--against", metavar="URL", help="a real server; ALL ITS KEYS ARE DELETED first")
+
+    learn = commands.add_parser(
+        "learn",
+        help="lessons in atomicity: you choose who runs next",
+        description="Fifteen small programs and what must not happen to them. You choose who runs next, who crashes, "
+        "and when time passes.",
+    )
+    learn.add_argument("lesson", nargs="?", type=int, metavar="N", help="begin with this lesson")
+    learn.add_argument(
+        "--web", action="store_true", help="as a page on this machine, at the address it prints"
+    )
+    learn.add_argument("--port", type=_port, default=0, help="for --web (default: a free one)")
+
+
+def _learn(options: argparse.Namespace) -> int:
+    if not options.web:
+        from emuredis.lab.lessons.terminal import learn
+
+        learn(input, print, options.lesson)
+        return 0
+    from emuredis.lab.lessons.web import serve
+
+    def ready(server: Any) -> None:
+        place = f"#lesson={options.lesson}" if options.lesson else ""
+        print(
+            f"the lessons are at http://127.0.0.1:{server.server_address[1]}/{place} until interrupted",
+            flush=True,
+        )
+
+    try:
+        serve(options.port, ready)
+    except OSError as problem:
+        print(f"emuredis: cannot listen on 127.0.0.1:{options.port}: {problem.strerror}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _port(text: str) -> int:

@@ -32,7 +32,7 @@ from emuredis.lab.shrink import shrink
 from emuredis.lab.timeline import timeline
 from emuredis.lab.world import Bounds, Event, World
 
-__all__ = ["Counterexample", "Exploration", "Run", "explore", "parse_token", "replay"]
+__all__ = ["Counterexample", "Exploration", "Explorer", "Run", "explore", "parse_token", "replay", "world_of"]
 
 SCHEDULERS = ("exhaustive", "random", "pct")
 _PREFIX = "emu1:"
@@ -231,11 +231,11 @@ def explore(
     if unknown := set(allow) - {"errors", "stuck"}:
         raise ValueError(f"allow knows 'errors' and 'stuck', not {sorted(unknown)[0]!r}")
     bounds = Bounds(crashes, lost_replies, clock_steps)
-    world = _world(actors, bounds, setup, seed, restarts, config)
+    world = world_of(actors, bounds, setup, seed, restarts, config)
     for name, source in (scripts or {}).items():
         world.emulator.name_script(name, source)
     try:
-        return _Explorer(world, oracles_of(check), frozenset(allow)).run(
+        return Explorer(world, oracles_of(check), frozenset(allow)).run(
             scheduler, schedules, seed, reduce, preemptions, every
         )
     except Nondeterminism as problem:
@@ -252,9 +252,9 @@ def replay(token: str, actors: Sequence[Program] | Mapping[str, Program], *, set
     The other arguments: as for `explore`. Raises ValueError for what is no token.
     """
     choices = parse_token(token)
-    world = _world(actors, Bounds(len(choices), len(choices), len(choices)), setup, seed, restarts, config)
+    world = world_of(actors, Bounds(len(choices), len(choices), len(choices)), setup, seed, restarts, config)
     try:
-        judge = _Explorer(world, oracles_of(check), frozenset(allow))
+        judge = Explorer(world, oracles_of(check), frozenset(allow))
         message = guided(world, choices, judge.judge(), recording=True)
         return Run(message or "", world)
     finally:
@@ -275,7 +275,9 @@ def parse_token(token: str) -> list[str]:
     return choices
 
 
-def _world(actors: Any, bounds: Bounds, setup: Any, seed: int, restarts: int, config: Any) -> World:
+def world_of(actors: Any, bounds: Bounds, setup: Any = None, seed: int = 0, restarts: int = 0,
+             config: Any = None) -> World:  # fmt: skip
+    """The world of these actors."""
     named = _named(actors)
 
     def make(world: World) -> Iterator[Actor]:
@@ -314,7 +316,9 @@ def _named(actors: Any) -> dict[str, Program]:
     return named
 
 
-class _Explorer:
+class Explorer:
+    """Runs a world under a scheduler and judges what comes of it."""
+
     def __init__(self, world: World, oracles: list[Oracle], allow: frozenset[str]) -> None:
         self.world = world
         self.oracles = oracles

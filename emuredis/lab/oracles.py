@@ -78,6 +78,16 @@ class State:
         return all(actor.state == CRASHED for actor in self._world.actors)
 
     @property
+    def longest_script(self) -> int:
+        """The largest number of commands that one script has called so far in this run."""
+        return self._world.longest_script
+
+    @property
+    def began_ms(self) -> int:
+        """When the run began, in Unix milliseconds."""
+        return self._world.began_ns // 1_000_000
+
+    @property
     def last_crash_ms(self) -> int:
         """When somebody crashed last; if nobody did, when the run began."""
         return self._world.last_crash_ns // 1_000_000

@@ -18,7 +18,7 @@ from emuredis.replies import BLOCKED
 if TYPE_CHECKING:
     from emuredis.lab.explore import Run
 
-__all__ = ["to_html", "to_jsonl", "to_mermaid", "to_shiviz", "to_svg"]
+__all__ = ["as_data", "to_html", "to_jsonl", "to_mermaid", "to_shiviz", "to_svg"]
 
 _PAGE = Path(__file__).with_name("assets") / "page.html"
 
@@ -68,17 +68,21 @@ def _states(run: Run) -> list[dict[str, str]]:
     return states
 
 
+def as_data(name: str, run: Run) -> dict[str, Any]:
+    """A run as plain data, for a page."""
+    return {
+        "name": name, "message": run.message, "token": run.token, "lanes": run.labels,
+        "events": [_step(event) for event in run.events], "states": _states(run),
+    }  # fmt: skip
+
+
 def to_html(title: str, summary: str, runs: list[tuple[str, Run]]) -> str:
     """One self-contained page; ``runs``: names and runs, the first is shown first."""
     data = {
         "title": title,
         "summary": summary,
-        "runs": [
-            {"name": name, "message": run.message, "token": run.token, "lanes": run.labels,
-             "events": [_step(event) for event in run.events], "states": _states(run)}
-            for name, run in runs
-        ],
-    }  # fmt: skip
+        "runs": [as_data(name, run) for name, run in runs],
+    }
     text = "\n\n".join(f"{name}: {run}" for name, run in runs)
     page = _PAGE.read_text("utf-8")
     as_json = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")

@@ -73,10 +73,16 @@ class _Calls(Observer):
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.calls = 0
+
+    def begin(self, run: Run) -> None:
+        self.calls = 0
 
     def before_call(self, run: Run, argv: list[bytes], cmd: Command | None) -> None:
         world = self._world
         if world.watching:
+            self.calls += 1
+            world.longest_script = max(world.longest_script, self.calls)
             world.touched = world.touched | footprint(world.engine, run.runtime.bridge.session, cmd, argv)
 
     def after_call(self, run: Run, argv: list[bytes], reply: Reply, told: bytes | None) -> None:
@@ -102,7 +108,7 @@ class World:
         self.pushes: list[tuple[str, Any]] = []
         self.operations: list[Any] = []  # see emuredis.lab.history
         self.acting: Actor | None = None  # whose code is running
-        self.last_crash_ns = 0
+        self.began_ns = self.last_crash_ns = self.longest_script = 0
         self.runs = 0
         self._footprints: dict[tuple[Any, ...], Footprint] = {}
         self.crashes = self.lost = self.steps = 0
@@ -138,7 +144,8 @@ class World:
             self.contents_at_start = self.contents()
         self.events, self.taken, self.pushes, self.served = [], [], [], []
         self._choices = None
-        self.operations, self.last_crash_ns = [], self.engine.now_ns()
+        self.operations, self.longest_script = [], 0
+        self.began_ns = self.last_crash_ns = self.engine.now_ns()
         self.crashes = self.lost = self.steps = self.preempted = 0
         self.last = None
         for actor in self.actors:
@@ -336,10 +343,15 @@ class World:
     def _note(self, choice: str, label: str, argv: list[bytes]) -> None:
         self._before = self._contents()
         event = Event(choice, label, argv, None, self.engine.now_ns() // 1_000_000)
-        if len(argv) > 2 and argv[0].upper() in _EVALS:
-            sha = argv[1] if argv[0].upper().startswith(b"EVALSHA") else _sha1(argv[1])
-            event.script = self.engine.script_names.get(sha.lower(), "")
+        event.script = self.script_name(argv)
         self.events.append(event)
+
+    def script_name(self, argv: list[bytes]) -> str:
+        """The name of the script that a command runs, "" if it has none."""
+        if len(argv) < 3 or argv[0].upper() not in _EVALS:
+            return ""
+        sha = argv[1] if argv[0].upper().startswith(b"EVALSHA") else _sha1(argv[1])
+        return self.engine.script_names.get(sha.lower(), "")
 
     def _note_reply(self, reply: Any) -> None:
         self.events[-1].reply = reply
