@@ -89,8 +89,10 @@ class Cluster:
         engine, first = emulator.engine, self.nodes[0].engine
         engine.lock, engine.rng, engine.threads = first.lock, first.rng, first.threads
         ids = [f"{first.rng.getrandbits(160):040x}" for _ in range(2)]
-        engine.cluster = Node(self._topology, engine, ids[0], ids[1], FIRST_PORT + number)
-        self._topology.assign(share(number, size), engine.cluster)
+        if emulator is not self.nodes[0] and self.nodes[0].strict_keys is not None:
+            emulator.strict_keys = self.nodes[0].strict_keys
+        node = Node(self._topology, engine, ids[0], ids[1], FIRST_PORT + number)
+        self._topology.assign(share(number, size), node)
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -132,14 +134,14 @@ class Cluster:
         """Give a slot, with its keys, to another node: from now on the old one answers MOVED. O(keys in it).
 
         Clients blocked or listening there are told. Raises EmulatorError if the slot is nobody's, or in the midst of
-        its move to a third node.
+        its move to a third node; ReplyError (BUSY) while a script keeps one of the two busy.
         """
         source, target = self._node(self.owner(slot)), self._node(to)
         with self.nodes[0].engine.lock:
             if source.migrating.get(slot, target) is not target:
                 raise EmulatorError(f"slot {slot} is being moved to another node")
             if source is not target:
-                moving.hand_over([slot], source, target, None)
+                moving.hand_over([(slot, slot)], source, target, None)
 
     def begin_move(self, slot: int, to: Emulator | int) -> None:
         """Leave a slot between two nodes, as in the midst of a resharding: keys that the old node has not got are

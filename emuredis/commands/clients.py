@@ -298,6 +298,7 @@ def _flags(session: Session) -> bytes:
         (session.watch_broken, b"d"),
         (session.closing, b"c"),
         (b"/" in session.addr, b"U"),
+        (session.readonly, b"r"),
         (session.no_evict, b"e"),
         (session.no_touch, b"T"),
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from emuredis import errors
 from emuredis.commands.args import integer
 from emuredis.commands.help_texts import CLUSTER
-from emuredis.engine.cluster import Migration, Node, ranges
+from emuredis.engine.cluster import Migration, Node
 from emuredis.keyspace.slot_index import keys_in_slot
 from emuredis.replies import OK, Map, Reply, Status, Verbatim
 from emuredis.scalars import parse_int
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["node_named", "node_of", "slot_number", "wrong_use"]
 
+#: What the server counts of the bus.
+_TRAFFIC = ("messages", "bytes", "pubsub_bytes", "module_bytes")
 #: What the port of a node is lower by than that of its bus.
 BUS = 10000
 
@@ -98,11 +100,11 @@ def cluster_info(ctx: Session, argv: list[bytes]) -> Reply:
         **dict.fromkeys(("cluster_slots_pfail", "cluster_slots_fail", "cluster_nodes_pfail", "cluster_nodes_fail"), 0),
         **dict.fromkeys(("cluster_voting_nodes_pfail", "cluster_voting_nodes_fail"), 0),
         "cluster_known_nodes": len(cluster.nodes),
-        "cluster_size": len({id(owner) for owner in cluster.owners if owner is not None}),
+        "cluster_size": sum(1 for each in cluster.nodes if cluster.ranges(each)),
         "cluster_current_epoch": cluster.epoch,
         "cluster_my_epoch": node.epoch,
         # There is no bus between nodes of one process.
-        **{f"cluster_stats_{what}_{way}": 0 for what in ("messages", "bytes") for way in ("sent", "received")},
+        **{f"cluster_stats_{what}_{way}": 0 for what in _TRAFFIC for way in ("sent", "received")},
         "total_cluster_links_buffer_limit_exceeded": 0,
     }  # fmt: skip
     return Verbatim("".join(f"{name}:{value}\r\n" for name, value in fields.items()).encode())
@@ -121,7 +123,7 @@ def _line(node: Node, myself: bool, now: int) -> str:
     flags = "myself,master" if myself else "master"
     words = [node.id, f"{node.address}@{node.port + BUS}", flags, "-", "0", "0" if myself else str(now),
              str(node.epoch), "connected"]  # fmt: skip
-    for first, last in ranges(node.cluster.slots_of(node)):
+    for first, last in node.cluster.ranges(node):
         words.append(str(first) if first == last else f"{first}-{last}")
     if myself:
         words += [f"[{slot}->-{other.id}]" for slot, other in sorted(node.migrating.items())]
@@ -134,7 +136,7 @@ def _line(node: Node, myself: bool, now: int) -> str:
 def cluster_slots(ctx: Session, argv: list[bytes]) -> Reply:
     """Tells which node has which slots, range by range."""
     cluster = node_of(ctx).cluster
-    rows = [(first, last, node) for node in cluster.nodes for first, last in ranges(cluster.slots_of(node))]
+    rows = [(first, last, node) for node in cluster.nodes for first, last in cluster.ranges(node)]
     rows.sort(key=lambda row: row[0])
     return [
         [first, last, [node.host.encode(), node.port, node.id.encode(), Map()]] for first, last, node in rows
@@ -149,7 +151,7 @@ def cluster_shards(ctx: Session, argv: list[bytes]) -> Reply:
 
 
 def _shard(node: Node) -> Map:
-    slots = [edge for pair in ranges(node.cluster.slots_of(node)) for edge in pair]
+    slots = [edge for pair in node.cluster.ranges(node) for edge in pair]
     host = node.host.encode()
     told = Map(
         [b"id", node.id.encode(), b"port", node.port, b"ip", host, b"endpoint", host, b"role", b"master"]
@@ -240,12 +242,12 @@ def cluster_keyslot(ctx: Session, argv: list[bytes]) -> Reply:
 
 @command("CLUSTER COUNTKEYSINSLOT slot:integer", "stale", group="cluster", since="3.0.0", complexity="O(1)")
 def cluster_countkeysinslot(ctx: Session, argv: list[bytes]) -> Reply:
-    """Counts the keys that this node has in a slot."""
+    """Counts the keys that the chosen database of this node has in a slot."""
     node_of(ctx)
     slot = integer(argv[2])
     if not 0 <= slot < SLOTS:
         raise errors.err("Invalid slot")
-    return _count(ctx, slot)
+    return len(keys_in_slot(ctx.db, slot))
 
 
 def _count(ctx: Session, slot: int) -> int:
@@ -328,6 +330,7 @@ def asking(ctx: Session, argv: list[bytes]) -> Reply:
 )
 def readonly(ctx: Session, argv: list[bytes]) -> Reply:
     """Lets this connection read from a replica, which there is none of."""
+    ctx.readonly = True
     return OK
 
 
@@ -336,4 +339,5 @@ def readonly(ctx: Session, argv: list[bytes]) -> Reply:
 )
 def readwrite(ctx: Session, argv: list[bytes]) -> Reply:
     """The end of READONLY."""
+    ctx.readonly = False
     return OK

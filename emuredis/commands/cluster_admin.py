@@ -114,7 +114,7 @@ def cluster_flushslot(ctx: Session, argv: list[bytes]) -> Reply:
         raise wrong_use(argv)
     if len(argv) == 4 and argv[3].lower() not in (b"sync", b"async"):
         raise errors.syntax()
-    moving.drop_keys(node, slot)
+    moving.drop_keys(node, slot, b"del")
     return OK
 
 
@@ -184,9 +184,8 @@ def cluster_migrateslots(ctx: Session, argv: list[bytes]) -> Reply:
     node = node_of(ctx)
     moves = _moves(node, argv)
     for target, spans in moves:
-        slots = [slot for first, last in spans for slot in range(first, last + 1)]
         name = f"{ctx.rng.getrandbits(160):040x}"
-        moving.hand_over(slots, node, target, node, name)
+        moving.hand_over(spans, node, target, node, name)
     return OK
 
 
@@ -284,7 +283,11 @@ def cluster_set_config_epoch(ctx: Session, argv: list[bytes]) -> Reply:
         raise errors.err(
             "The user can assign a config epoch only when the node does not know any other node."
         )
-    raise errors.err("Node config epoch is already non-zero")
+    if node.epoch:
+        raise errors.err("Node config epoch is already non-zero")
+    node.epoch = epoch
+    node.cluster.epoch = max(node.cluster.epoch, epoch)
+    return OK
 
 
 @command("CLUSTER SAVECONFIG", _FLAGS, group="cluster", since="3.0.0", complexity="O(1)")
@@ -358,11 +361,17 @@ def cluster_failover(ctx: Session, argv: list[bytes]) -> Reply:
          complexity="O(N), N being the number of known nodes")  # fmt: skip
 def cluster_reset(ctx: Session, argv: list[bytes]) -> Reply:
     """Makes this node forget the cluster."""
-    node_of(ctx)
+    node = node_of(ctx)
     if len(argv) > 3:
         raise wrong_use(argv)
     if len(argv) == 3 and argv[2].lower() not in (b"hard", b"soft"):
         raise errors.syntax()
     if _has_keys(ctx):
         raise errors.err("CLUSTER RESET can't be called with master nodes containing keys")
-    raise errors.unsupported("CLUSTER RESET: the nodes of a process always know each other")
+    if len(node.cluster.nodes) > 1:
+        raise errors.unsupported("CLUSTER RESET: the nodes of a process always know each other")
+    moving.assign(node.cluster, node.cluster.slots_of(node), None, node)
+    if argv[2:] and argv[2].lower() == b"hard":
+        node.id, node.shard_id = (f"{ctx.rng.getrandbits(160):040x}" for _ in range(2))
+        node.epoch = node.cluster.epoch = 0
+    return OK

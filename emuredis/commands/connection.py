@@ -178,7 +178,7 @@ def reset(ctx: Session, argv: list[bytes]) -> Reply:
     if ctx.reply_mode != "skip":  # a CLIENT REPLY SKIP before it swallows even this reply
         ctx.reply_mode = "on"
     ctx.no_evict = ctx.no_touch = False
-    ctx.asking = 0
+    ctx.asking, ctx.readonly = 0, False
     ctx.authenticated = not ctx.engine.config.requirepass
     ctx.update_gate()
     return Status(b"RESET")

@@ -4,15 +4,16 @@
 by gossip, sooner or later; here every change is known to all at once. `Node` is one primary: its engine, its address
 and the slots that it is handing over or taking over. There are no replicas.
 
-The nodes share one lock, so a change that concerns several of them is one step for every client. A node is the first
-gate of its engine (`Node.gate`), and scripts ask it before each call (`Node.check_call`); an engine without a cluster
-pays nothing. Invariant: keys are only where their slot is, or where it is being taken over to.
+The nodes share one lock, so a change that concerns several of them is one step for every client. Sessions of a node
+are always gated: the engine's slow path asks `Node.admit`, and scripts ask `Node.check_call` before each call; an
+engine without a cluster pays nothing. Invariant: keys are only where their slot is, or where it is being taken over to.
 
 This module knows no commands but by name; what moves keys is `emuredis.engine.moving`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,10 +28,16 @@ if TYPE_CHECKING:
     from emuredis.engine.session import Session
     from emuredis.spec import Command
 
-__all__ = ["Cluster", "Migration", "Node", "ranges", "share"]
+__all__ = ["DOWN", "UNSERVED", "Cluster", "Migration", "Node", "share"]
 
 #: Commands whose arguments name shard channels, and how many of them.
 _SHARDED = {"ssubscribe": None, "sunsubscribe": None, "spublish": 2}
+
+#: Commands whose keys are not looked for where their specifications say. Those of MSETEX the server (9.1.2) does not
+#: find at all: every node runs it, wherever its keys belong.
+_ELSEWHERE = {"clusterscan": slice(1, 2), "msetex": slice(0), "pfmerge": slice(1, None)}
+
+_NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?\d{1,18})")
 
 CROSSSLOT = "CROSSSLOT Keys in request don't hash to the same slot"
 TRYAGAIN = "TRYAGAIN Multiple keys request during rehashing of slot"
@@ -75,11 +82,13 @@ class Cluster:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.owners: list[Node | None] = [None] * SLOTS
+        self._ranges: dict[Node, list[tuple[int, int]]] | None = None  # as `ranges` gave them last
         self.epoch = 0
         self.unserved = SLOTS
 
     def assign(self, slots: Iterable[int], node: Node | None) -> None:
         """Make ``node`` the owner, without a look at keys. Who was handing a slot over is done with it."""
+        self._ranges = None
         for slot in slots:
             before = self.owners[slot]
             if before is node:
@@ -100,6 +109,20 @@ class Cluster:
 
     def slots_of(self, node: Node) -> list[int]:
         return [slot for slot, owner in enumerate(self.owners) if owner is node]
+
+    def ranges(self, node: Node) -> list[tuple[int, int]]:
+        """The slots of ``node`` as first and last of each run. O(slots) after a change, then O(1)."""
+        if self._ranges is None:
+            self._ranges = {each: [] for each in self.nodes}
+            for slot, owner in enumerate(self.owners):
+                if owner is None:
+                    continue
+                runs = self._ranges[owner]
+                if runs and runs[-1][1] == slot - 1:
+                    runs[-1] = runs[-1][0], slot
+                else:
+                    runs.append((slot, slot))
+        return self._ranges[node]
 
     def bump(self, node: Node) -> bool:
         """Give ``node`` the highest epoch, unless it has it; whether that took a new one."""
@@ -137,7 +160,7 @@ class Node:
         self._caller: tuple[Session, bool] | None = None  # of the running script; may it use several slots?
         cluster.nodes.append(self)
         cluster.epoch = max(cluster.epoch, self.epoch)
-        engine.gates.insert(0, self.gate)
+        engine.cluster = self
         engine.update_gates()
 
     @property
@@ -151,7 +174,7 @@ class Node:
 
     # -- commands of clients --------------------------------------------------------------------
 
-    def gate(self, session: Session, cmd: Command, argv: list[bytes]) -> None:
+    def admit(self, session: Session, cmd: Command, argv: list[bytes]) -> None:
         """Send who asks for a slot of another node there. Raises ReplyError."""
         asking = session.asking > (session.queue is None)
         if session.asking and session.queue is None:
@@ -269,8 +292,14 @@ def _named(cmd: Command, argv: list[bytes]) -> list[bytes]:
     """What of ``argv`` belongs to a slot: keys, shard channels, a cursor of CLUSTERSCAN."""
     if cmd.name in _SHARDED:
         return argv[1 : _SHARDED[cmd.name]]
-    if cmd.name == "clusterscan":
-        return argv[1:2]
+    if cmd.name in _ELSEWHERE:
+        return argv[_ELSEWHERE[cmd.name]]
+    for spec in cmd.key_specs:
+        if spec.kind == "keynum" and spec.index < len(argv) and not argv[spec.index].isdigit():
+            # The server reads this number up to the first letter; the command itself will refuse it.
+            number = _NUMBER.match(argv[spec.index])
+            count = b"%d" % int(number[1]) if number else b"0"
+            argv = [*argv[: spec.index], count, *argv[spec.index + 1 :]]
     return [key for key, _ in keys_of(cmd, argv)]
 
 
@@ -281,14 +310,3 @@ def share(number: int, nodes: int) -> range:
         return SLOTS if count == nodes else round(SLOTS / nodes * count - 1) + 1 if count else 0
 
     return range(end(number), end(number + 1))
-
-
-def ranges(slots: Iterable[int]) -> list[tuple[int, int]]:
-    """Ascending slots as first and last of each run."""
-    found: list[tuple[int, int]] = []
-    for slot in slots:
-        if found and found[-1][1] == slot - 1:
-            found[-1] = found[-1][0], slot
-        else:
-            found.append((slot, slot))
-    return found

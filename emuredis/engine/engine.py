@@ -316,6 +316,8 @@ class Engine:
         session.last_command = cmd
         if session.queue is not None and cmd.flags & NO_MULTI:
             raise ReplyError(f"ERR Command '{cmd.name}' not allowed inside a transaction")
+        if self.cluster is not None:
+            self.cluster.admit(session, cmd, argv)
         if session.protocol == 2 and session.subscriptions and not cmd.flags & SUBSCRIBED:
             raise ReplyError(
                 f"ERR Can't execute '{cmd.name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "

@@ -35,8 +35,8 @@ class Session:
         "__weakref__", "addr", "asking", "authenticated", "born_ns", "capa", "channels", "closing", "commands", "cut",
         "db", "debugging", "deny_blocking", "door", "engine", "gated", "id", "laddr", "last_command", "last_ns",
         "lib_name", "lib_ver", "multi_failed", "name", "net", "no_evict", "no_touch", "on_close", "on_push",
-        "on_reply", "patterns", "protocol", "queue", "reply_mode", "script", "shard_channels", "user", "waiter",
-        "watch_broken", "watched",
+        "on_reply", "patterns", "protocol", "queue", "readonly", "reply_mode", "script", "shard_channels", "user",
+        "waiter", "watch_broken", "watched",
     )  # fmt: skip
 
     def __init__(self, engine: Engine, session_id: int) -> None:
@@ -71,6 +71,7 @@ class Session:
         self.reply_mode = "on"  # CLIENT REPLY: on | off | skip_next | skip
         self.no_evict = self.no_touch = False
         self.closing = False
+        self.readonly = False
         self.asking = 0  # of a cluster: for how many commands a slot that is being taken over may be used
         self.cut = False  # closed by the emulator in place of a reply
         self.on_reply: Callable[[Reply], None] = _ignore
@@ -121,6 +122,7 @@ class Session:
             or self.waiter is not None
             or self.closing
             or self.engine.busy.on
+            or self.engine.cluster is not None
         )
 
     def fail_transaction(self) -> None:

@@ -17,12 +17,16 @@ from __future__ import annotations
 from emuredis.lab.actors import ActorCrashed, ConnectionLost, LabClient
 from emuredis.lab.coverage import Coverage, coverage
 from emuredis.lab.explore import Counterexample, Exploration, Run, explore, replay
+from emuredis.lab.history import counter, linearizable, lock, operation, queue, register
 from emuredis.lab.oracles import (
     Oracle,
     State,
     always,
     exactly_one_place,
+    fenced,
     mutual_exclusion,
+    no_effect_twice,
+    none_stuck,
     nothing_lost,
     sometimes,
 )
@@ -44,12 +48,21 @@ __all__ = [
     "Trace",
     "actor",
     "always",
+    "counter",
     "coverage",
     "debug",
     "exactly_one_place",
     "explore",
+    "fenced",
+    "linearizable",
+    "lock",
     "mutual_exclusion",
+    "no_effect_twice",
+    "none_stuck",
     "nothing_lost",
+    "operation",
+    "queue",
+    "register",
     "replay",
     "sometimes",
 ]

@@ -250,6 +250,7 @@ class NativeActor(Actor):
     def _step(self, value: Any, problem: BaseException | None = None) -> None:
         running = self._running
         assert running is not None
+        self.world.acting = self
         try:
             asked: Any = running.send(value) if problem is None else running.throw(problem)
         except StopIteration as end:

@@ -15,8 +15,8 @@ from emuredis.lab.actors import CRASHED, DONE, FAILED
 if TYPE_CHECKING:
     from emuredis.lab.world import World
 
-__all__ = ["Check", "Oracle", "State", "always", "exactly_one_place", "mutual_exclusion", "nothing_lost", "oracles_of",
-           "sometimes"]  # fmt: skip
+__all__ = ["Check", "Oracle", "State", "always", "exactly_one_place", "fenced", "mutual_exclusion", "no_effect_twice",
+           "none_stuck", "nothing_lost", "oracles_of", "sometimes"]  # fmt: skip
 
 
 class State:
@@ -66,6 +66,26 @@ class State:
     @property
     def lost_replies(self) -> int:
         return self._world.lost
+
+    @property
+    def run(self) -> int:
+        """The number of this run."""
+        return self._world.runs
+
+    @property
+    def all_crashed(self) -> bool:
+        """Whether nobody is left alive or ended well."""
+        return all(actor.state == CRASHED for actor in self._world.actors)
+
+    @property
+    def last_crash_ms(self) -> int:
+        """When somebody crashed last; if nobody did, when the run began."""
+        return self._world.last_crash_ns // 1_000_000
+
+    @property
+    def operations(self) -> list[Any]:
+        """The `emuredis.lab.operation`s so far, in the order in which they began."""
+        return list(self._world.operations)
 
     @property
     def schedule(self) -> list[str]:
@@ -227,3 +247,79 @@ class mutual_exclusion(Oracle):
     def step(self, state: State) -> str | None:
         inside = list(self._inside(state))
         return None if len(inside) <= self._most else f"inside at the same time: {', '.join(inside)}"
+
+
+class no_effect_twice(Oracle):
+    """No element of the list ``effects`` is there twice, unless an actor crashed or a reply was lost."""
+
+    def __init__(self, effects: str, even_then: bool = False) -> None:
+        self._effects = effects
+        self._even_then = even_then
+        self.name = "no effect twice"
+
+    def end(self, state: State) -> str | None:
+        if not self._even_then and (state.crashes or state.lost_replies):
+            return None
+        seen: set[bytes] = set()
+        for effect in state.call("LRANGE", self._effects, 0, -1):
+            if effect in seen:
+                return f"the effect {effect.decode('utf-8', 'backslashreplace')} happened twice"
+            seen.add(effect)
+        return None
+
+
+class fenced(Oracle):
+    """The list ``effects`` has elements ``id:token``: for each id the tokens only rise, so that a stale owner did
+    nothing after a newer one began."""
+
+    steps = True
+
+    def __init__(self, effects: str) -> None:
+        self._effects = effects
+        self.name = "fenced"
+
+    def step(self, state: State) -> str | None:
+        newest: dict[bytes, int] = {}
+        for effect in state.call("LRANGE", self._effects, 0, -1):
+            owner, _, token = effect.rpartition(b":")
+            if int(token) <= newest.get(owner, -1):
+                name = owner.decode("utf-8", "backslashreplace")
+                return f"{name}: an effect under token {int(token)} after one under token {newest[owner]}"
+            newest[owner] = int(token)
+        return None
+
+    end = step
+
+
+class none_stuck(Oracle):
+    """At the end none of ``keys`` holds anything, if an actor is alive; and they were empty within ``within_ms`` of the
+    emulator's time since the beginning or the last crash: a lease and a beat, say."""
+
+    steps = True
+
+    def __init__(self, *keys: str, within_ms: int | None = None) -> None:
+        self._keys = keys
+        self._within = within_ms
+        self._run = -1
+        self._empty_since: int | None = None
+        self.name = "none stuck"
+
+    def step(self, state: State) -> str | None:
+        if state.run != self._run:
+            self._run, self._empty_since = state.run, None
+        if any(state.call("EXISTS", key) for key in self._keys):
+            self._empty_since = None
+        elif self._empty_since is None:
+            self._empty_since = state.now_ms
+        return None
+
+    def end(self, state: State) -> str | None:
+        self.step(state)
+        for key in self._keys:
+            if state.call("EXISTS", key) and not state.all_crashed:
+                return f"{key} still holds something, and nothing is going to happen any more"
+        if self._within is not None and self._empty_since is not None:
+            took = self._empty_since - state.last_crash_ms
+            if took > self._within:
+                return f"it took {took} ms to come through, not {self._within}"
+        return None

@@ -105,6 +105,7 @@ class ThreadActor(Actor):
         self.result = self.error = None
         self.state = PENDING
         self._thread = self._life(self)
+        self.world.acting = self
         self._thread.turn()
 
     @property
@@ -125,6 +126,7 @@ class ThreadActor(Actor):
         """Have the command run by the actor's own thread, which goes on to its next command, or parks in this one."""
         thread = self._thread
         assert thread is not None
+        self.world.acting = self
         thread.fate = fate
         thread.answered = True
         thread.turn()
@@ -136,6 +138,7 @@ class ThreadActor(Actor):
     def go_on(self) -> None:
         assert self._thread is not None
         self.state = PENDING
+        self.world.acting = self
         self._thread.turn()
 
     def crash(self) -> None:

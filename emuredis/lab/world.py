@@ -36,6 +36,10 @@ FOOTPRINTS_MOST = 10_000
 _EVALS = frozenset((b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO"))
 
 
+#: The world whose run is on, if one is.
+CURRENT: World | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """How many crashes, lost replies and early clock steps a schedule may have."""
@@ -96,6 +100,10 @@ class World:
         self.events: list[Event] = []
         self.served: list[Actor] = []
         self.pushes: list[tuple[str, Any]] = []
+        self.operations: list[Any] = []  # see emuredis.lab.history
+        self.acting: Actor | None = None  # whose code is running
+        self.last_crash_ns = 0
+        self.runs = 0
         self._footprints: dict[tuple[Any, ...], Footprint] = {}
         self.crashes = self.lost = self.steps = 0
         self.preempted = 0  # how often an actor lost its turn although it could go on
@@ -119,7 +127,10 @@ class World:
 
     def begin(self, recording: bool = False) -> None:
         """Start anew."""
+        global CURRENT
         self.end()
+        CURRENT = self
+        self.runs += 1
         self.recording = recording
         self.engine.connections = self._connections
         self._reset()
@@ -127,6 +138,7 @@ class World:
             self.contents_at_start = self.contents()
         self.events, self.taken, self.pushes, self.served = [], [], [], []
         self._choices = None
+        self.operations, self.last_crash_ns = [], self.engine.now_ns()
         self.crashes = self.lost = self.steps = self.preempted = 0
         self.last = None
         for actor in self.actors:
@@ -146,7 +158,9 @@ class World:
         self.emulator.restore(self.start)
 
     def close(self) -> None:
+        global CURRENT
         self.end()
+        CURRENT = None
         unobserve(self._calls, self.engine)
 
     # -- what may happen -----------------------------------------------------------------------
@@ -216,6 +230,7 @@ class World:
         if self.recording:
             self._note(choice, actor.label, [])
         self.crashes += 1
+        self.last_crash_ns = self.engine.now_ns()
         for session in actor.sessions:
             if session.waiter is not None:
                 self.touched |= _waited(session.waiter)

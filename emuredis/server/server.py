@@ -42,7 +42,7 @@ LONGEST_SLEEP = 0.1
 #: How long to leave new connections alone when the process has no file descriptor left for one.
 ACCEPT_PAUSE = 0.1
 #: Where one listens but nobody can connect to: a cluster's redirections name the loopback address instead.
-_ANY = ("", "0.0.0.0", "::")
+_ANY = ("0.0.0.0", "::")
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -126,7 +126,8 @@ class Server:
             self.unix or "",
         )  # what CONFIG GET and INFO say
         if self.engine.cluster is not None and self.port is not None:
-            self.engine.cluster.host = "127.0.0.1" if self.host in _ANY else self.host
+            bound = self._listeners[0].getsockname()[0]
+            self.engine.cluster.host = "127.0.0.1" if bound in _ANY else bound
             self.engine.cluster.port = self.port
         return self
 

@@ -412,3 +412,58 @@ def test_epochs() -> None:
     assert all(
         b"cluster_current_epoch:5\r\n" in ask(cluster, number, "CLUSTER", "INFO") for number in range(3)
     )
+
+
+def test_a_cluster_of_one_can_be_reset() -> None:
+    cluster = made(1)
+    before = ask(cluster, 0, "CLUSTER", "MYID")
+    assert ask(cluster, 0, "CLUSTER", "RESET") == b"OK"
+    assert ask(cluster, 0, "CLUSTER", "SLOTS") == []
+    assert ask(cluster, 0, "GET", "a") == "CLUSTERDOWN Hash slot not served"
+    assert ask(cluster, 0, "CLUSTER", "SET-CONFIG-EPOCH", 5) == "ERR Node config epoch is already non-zero"
+    assert ask(cluster, 0, "CLUSTER", "RESET", "HARD") == b"OK"
+    assert ask(cluster, 0, "CLUSTER", "MYID") != before
+    assert ask(cluster, 0, "CLUSTER", "SET-CONFIG-EPOCH", 5) == b"OK"
+    assert ask(cluster, 0, "CLUSTER", "ADDSLOTSRANGE", 0, 16383) == b"OK"
+    assert ask(cluster, 0, "GET", "a") is None
+
+
+def test_strict_keys_hold_on_every_node() -> None:
+    cluster = made(strict_keys="declared")
+    told = ask(cluster, 2, "EVAL", "return redis.call('GET', 'a')", 0)
+    assert "emuredis strict keys" in told
+
+
+def test_nothing_moves_under_a_busy_script() -> None:
+    cluster = made(config={"busy-reply-threshold": 1})
+    ask(cluster, 0, "SET", "b", 1)
+    refused: list[str] = []
+
+    def move() -> None:
+        while not refused:
+            with cluster.nodes[0].engine.lock:
+                busy = cluster.nodes[0].engine.busy.on
+                for attempt in (
+                    (lambda: cluster.move_slot(3300, 1), cluster.nodes[0].flushall) if busy else ()
+                ):
+                    try:
+                        attempt()
+                    except emuredis.ReplyError as error:
+                        refused.append(error.code)
+        with cluster.nodes[0].client() as client:
+            client.call("SCRIPT", "KILL")
+
+    thread = threading.Thread(target=move)
+    thread.start()
+    told = ask(cluster, 0, "EVAL", "while true do end", 0)
+    thread.join()
+    assert refused == ["BUSY", "BUSY"] and "killed" in told
+    assert ask(cluster, 0, "GET", "b") == b"1"
+
+
+@pytest.mark.parametrize("host", ["localhost", "0.0.0.0", "127.0.0.1"])
+def test_redirections_name_an_address_that_can_be_connected_to(host: str) -> None:
+    emulator = emuredis.Emulator(cluster=2)
+    with emulator.serve(host=host):
+        assert emulator.cluster is not None
+        assert {name for name, _ in emulator.cluster.addresses} <= {"127.0.0.1", "::1"}

@@ -142,19 +142,20 @@ async def channels(world: World) -> list[Any]:
     client = world.client(decode_responses=True)
     got = world.got
     seen: list[Any] = []
-    if not world.asynchronous:
-        listener = client.pubsub()
-        listener.ssubscribe("key3", "c")
-        seen += sorted(listener.get_sharded_message(timeout=5)["type"] for _ in range(2))
-        seen += [client.spublish("key3", "one"), client.spublish("c", "two")]
-        seen += sorted(listener.get_sharded_message(timeout=5)["data"] for _ in range(2))
-        listener.close()
-        plain = client.pubsub()
-        plain.subscribe("news")
-        seen.append(plain.get_message(timeout=5)["data"])
-        client.publish("news", "hello")
-        seen.append(plain.get_message(timeout=5)["data"])
-        plain.close()
+    if world.asynchronous:
+        await client.initialize()
+    listener = client.pubsub()
+    await got(listener.ssubscribe("key3", "c"))
+    seen += sorted([(await got(listener.get_sharded_message(timeout=5)))["type"] for _ in range(2)])
+    seen += [await got(client.spublish("key3", "one")), await got(client.spublish("c", "two"))]
+    seen += sorted([(await got(listener.get_sharded_message(timeout=5)))["data"] for _ in range(2)])
+    await got(listener.aclose() if world.asynchronous else listener.close())
+    plain = client.pubsub()
+    await got(plain.subscribe("news"))
+    seen.append((await got(plain.get_message(timeout=5)))["data"])
+    await got(client.publish("news", "hello"))
+    seen.append((await got(plain.get_message(timeout=5)))["data"])
+    await got(plain.aclose() if world.asynchronous else plain.close())
     seen.append(await got(client.spublish("key3", "nobody")))
     await got(client.aclose() if world.asynchronous else client.close())
     return seen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from echomq.states import Place, audit, whereabouts
@@ -102,4 +103,58 @@ def fencing_fault(state: State, job: str) -> str | None:
         return f"{job} was completed {len(accepted)} times"
     if accepted and seen and accepted[0] < max(seen):
         return f"{job} was completed under token {accepted[0]} while token {max(seen)} held it"
+    return None
+
+
+def nowhere_unserved(state: State, job: str) -> str | None:
+    """A job whose row is gone was served."""
+    if state.call("EXISTS", KEYS.job(job)) and whereabouts(Looking(state), KEYS, job) == []:  # type: ignore[arg-type]
+        return f"{job} is in no place"
+    return None
+
+
+def leased(state: State) -> str | None:
+    """Every active job has a deadline."""
+    entries = state.call("ZRANGE", KEYS.active, 0, -1, "WITHSCORES")
+    for job, score in zip(entries[::2], entries[1::2], strict=True):
+        if float(score) <= 0:
+            return f"{job.decode()} is active without a lease"
+    return None
+
+
+class tokens_rise(Oracle):
+    """Effects of one job come with rising tokens."""
+
+    name = "tokens rise"
+
+    def end(self, state: State) -> str | None:
+        tokens = [int(mark.rpartition(b":")[2]) for mark in state.call("LRANGE", EFFECTS, 0, -1)]
+        return None if tokens == sorted(set(tokens)) else f"effects under the tokens {tokens}"
+
+
+class enqueued_unless_nobody_lives(Oracle):
+    """Somebody asked for the job and lived: it is there."""
+
+    name = "enqueued"
+
+    def end(self, state: State) -> str | None:
+        there = state.call("ZCARD", KEYS.pending) == 1
+        return None if there or state.all_crashed else "the job was asked for and is nowhere"
+
+
+def tried_at_most(most: int) -> Callable[[State], str | None]:
+    def tried(state: State) -> str | None:
+        effects = state.call("LLEN", EFFECTS)
+        return None if effects <= most else f"the job was tried {effects} times"
+
+    return tried
+
+
+def parent_or_told(state: State) -> str | None:
+    """While the parent is held, nobody has told it of its child's death."""
+    job = "JOB0000000000A"
+    row = state.call("HGET", KEYS.job(job), "state")
+    told = state.call("EXISTS", KEYS.failed(job))
+    if told and row == b"awaiting_children":
+        return "the parent was told that its child died, and still waits"
     return None

@@ -46,7 +46,8 @@ def render(found: dict[str, Exploration]) -> str:
     return HEAD + "\n".join(rows) + "\n"
 
 
-_BOUNDS = {"crashes": "crash", "lost_replies": "lost reply", "clock_steps": "early clock step"}
+_BOUNDS = {"crashes": "crash", "lost_replies": "lost reply", "clock_steps": "early clock step",
+           "restarts": "restarts"}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -12,15 +12,16 @@ from typing import Any
 
 from echomq.admin import Admin
 from echomq.consumer import Consumer, recover
-from echomq.errors import ServerError, Verdict
+from echomq.errors import ConnectionTrouble, ServerError, Verdict
 from echomq.jobs import Jobs
 from echomq.lanes import Lanes
-from echomq.machine import Handle
+from echomq.machine import Handle, Wait
 from echomq.metronome import Metronome
-from echomq.outcomes import Failed
+from echomq.outcomes import Delay, Failed
+from echomq.stalled import Stalled
 from echomq.states import TRANSITIONS, Place
 from echomq.steps import Call
-from emuredis.lab import Exploration, Oracle, explore
+from emuredis.lab import Exploration, Oracle, always, explore, none_stuck
 from tests.echomq.test_states import GROUP, OTHER, call_of, place
 from tests.interleaving.driver import (
     COMPLETED,
@@ -33,7 +34,16 @@ from tests.interleaving.driver import (
     one_script,
     run_script,
 )
-from tests.interleaving.oracles import served, sound
+from tests.interleaving.oracles import (
+    enqueued_unless_nobody_lives,
+    leased,
+    nowhere_unserved,
+    parent_or_told,
+    served,
+    sound,
+    tokens_rise,
+    tried_at_most,
+)
 
 JOB, SECOND = "JOB0000000000A", "JOB0000000000B"
 LEASE = 60_000
@@ -299,10 +309,87 @@ def claim_complete_reap() -> Callable[..., Any]:
     return worker
 
 
+def rounds(many: int, handler: Callable[[Any], Any] = lambda job: None) -> Callable[..., Any]:
+    """A consumer's rounds as it really makes them, parking and all."""
+
+    def steps() -> Any:
+        worker = Consumer(LINK, QUEUE, handler, lease_ms=1_000, beat_ms=1_000)
+        for _ in range(many):
+            try:
+                yield from worker.round()
+            except ConnectionTrouble:
+                yield Wait(100)
+
+    return machine(steps, "consumer")
+
+
+def sweeping(many: int) -> Callable[..., Any]:
+    """A worker that recovers by the stall sweep, then claims; its job kills it."""
+
+    def steps() -> Any:
+        stalled, jobs = Stalled(LINK, QUEUE), Jobs(LINK, QUEUE)
+        yield Wait(1_001)
+        yield from stalled.check.steps(3)
+        job = yield from jobs.claim.steps(1_000)
+        if job is not None:
+            yield Handle(job, lambda job: None)
+            yield from jobs.extend_lock.steps(job.id, job.token, 1_000)  # here it dies, or gives up
+
+    return machine(steps, "worker")
+
+
+def enqueuing() -> Callable[..., Any]:
+    jobs = Jobs(LINK, QUEUE)
+    return machine(lambda: jobs.enqueue.steps(JOB, "p"), "producer")
+
+
+def faults() -> Iterator[Proof]:
+    """What other queues got wrong (`examples/faults`), asked of this one."""
+    waiting, sound_job = jobs_waiting(JOB), sound([JOB])
+    yield Proof("not popped without a record", ("claim",), {"worker 1": flat(), "worker 2": flat()}, waiting,
+                [always(lambda state: nowhere_unserved(state, JOB), "recorded")], {"crashes": 1})  # fmt: skip
+    yield Proof("no completion under an old lease", ("claim", "complete", "reap"),
+                {"worker 1": flat(), "worker 2": flat(), "reaper": reaper(), "time": lapse}, waiting,
+                [served([JOB], once=False)], {"clock_steps": 1})  # fmt: skip
+    delays: Callable[[Any], Any] = lambda job: Delay(3_000) if job.token == 4 else None  # noqa: E731
+    yield Proof("a delay longer than the lease", ("claim", "delay", "promote", "reap"),
+                {"consumer": rounds(6, delays), "reaper": reaper()}, waiting,
+                [sound_job, served([JOB], finished=True, once=False), tokens_rise()])  # fmt: skip
+    yield Proof("recovered within a lease and a beat", ("outlook", "reap", "claim", "complete"),
+                {"consumer 1": rounds(3), "consumer 2": rounds(3)}, waiting,
+                [sound_job, none_stuck(KEYS.active, KEYS.pending, within_ms=2_001)], {"crashes": 1})  # fmt: skip
+    yield Proof("not deaf after a lost reply", ("outlook", "enqueue", "claim", "complete"),
+                {"consumer": rounds(5), "producer": enqueuing()}, prepare,
+                [sound_job, none_stuck(KEYS.active, KEYS.pending)], {"lost_replies": 1})  # fmt: skip
+    yield Proof("loads its scripts again", ("outlook", "reap", "claim", "complete"),
+                {"consumer": rounds(3), "flusher": flusher}, waiting,
+                [sound_job, none_stuck(KEYS.active, KEYS.pending)])  # fmt: skip
+    yield Proof("never active without a lease", ("claim", "complete", "reap"),
+                {"worker 1": flat(), "worker 2": flat(), "reaper": reaper()}, waiting,
+                [always(leased, "leased")], {"crashes": 1, "lost_replies": 1})  # fmt: skip
+    yield Proof("a row that is not there refuses nobody", ("enqueue",),
+                {"producer 1": enqueuing(), "producer 2": enqueuing()}, prepare,
+                [sound_job, enqueued_unless_nobody_lives()], {"crashes": 1})  # fmt: skip
+    yield Proof("recovery that crashes leaves no lock behind", ("reap",),
+                {"reaper 1": reaper(), "reaper 2": reaper()}, in_place(Place.ACTIVE, "reap", False),
+                [sound_job, none_stuck(KEYS.active)], {"crashes": 1})  # fmt: skip
+    yield Proof("a poison job ends in the morgue", ("sweep_stalled", "claim", "extend_lock"),
+                {"worker": sweeping(1)}, waiting, [sound_job, always(tried_at_most(4), "tried at most four times")],
+                {"crashes": 4, "restarts": 4})  # fmt: skip
+    yield Proof("a child that dies does not hold its parent", ("flow_fail_deliver", "flow_deliver"),
+                {"told 1": _child_died(), "told 2": _child_died()}, in_place(Place.HELD, "flow_fail_deliver", False),
+                [sound_job, always(parent_or_told, "the parent hears of it")], {"crashes": 1})  # fmt: skip
+
+
+def _child_died() -> Callable[..., Any]:
+    keys, args = call_of(KEYS, JOB, SECOND, Place.DEAD)["flow_fail_deliver"]()
+    return one_script("flow_fail_deliver", keys, args)
+
+
 def _pause_and_resume() -> Any:
     admin = Admin(LINK, QUEUE)
     yield from admin.pause.steps()
     yield from admin.resume.steps()
 
 
-PROOFS: list[Proof] = [*transitions(), *quiet(), *forgotten(), *loops()]
+PROOFS: list[Proof] = [*transitions(), *quiet(), *forgotten(), *loops(), *faults()]
