@@ -88,6 +88,13 @@ class Library:
             return {}
         return {"maint_notifications_config": self._maintenance.MaintNotificationsConfig(enabled=False)}
 
+    def calm(self, client: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """A cluster client's options with those of `no_maintenance`, which some refuse with RESP2, where none asks."""
+        protocol = str(options.get("protocol"))
+        if protocol == "2" or (protocol != "3" and self.package.__version__.startswith("7.")):
+            return options
+        return {**self.no_maintenance(client), **options}
+
     def connection_options(self, options: dict[str, Any], asynchronous: bool) -> dict[str, Any]:
         """The options of a connection as the package's own class takes them."""
         options = self.with_driver_info(options)
