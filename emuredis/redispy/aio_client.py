@@ -7,7 +7,7 @@ from typing import Any
 
 from emuredis.emulator import Emulator
 from emuredis.redispy.aio import Turns
-from emuredis.redispy.library import Library
+from emuredis.redispy.library import Later, Library
 from emuredis.redispy.pools import url_options
 from emuredis.redispy.short import LONG, ShortPipeline, ShortWay, is_plain
 
@@ -40,11 +40,13 @@ class AsyncClientDoor(ShortWay, _Base):
             # The package turns its options into those of a pool; nothing is connected yet.
             library = self.library
             quiet = library.no_maintenance(self._stock)
-            super().__init__(**library.with_driver_info(options), **quiet)
+            later = Later(library, self._stock, options.pop("event_dispatcher", None))
+            super().__init__(**library.with_driver_info(options), **quiet, **later.options)
             ours = library.pool_options(self.connection_pool, library.aio.SSLConnection)
             if quiet:
                 ours["maint_notifications_config"] = maint_notifications_config
             self.connection_pool = self._pool_door(emulator, version=version, server_type=server_type, **ours)
+            later.tell(self)
         self._turns = Turns()
         self._choose_way()
 

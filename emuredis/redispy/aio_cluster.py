@@ -25,11 +25,13 @@ class RedisCluster(redis.asyncio.RedisCluster):
         cluster = cluster_of(emulator)
         host, port = cluster.addresses[0]
         # Nobody announces maintenance here, and no connection of ours could listen to it.
-        options = {**Connection.library.no_maintenance(redis.asyncio.RedisCluster), **options}
+        options = Connection.library.calm(redis.asyncio.RedisCluster, options)
         super().__init__(host=host, port=port, **options)
         make: Any = partial(_connection, cluster)
         self.connection_kwargs["connection_class"] = make
-        for node in self.startup_nodes:
+        old = not hasattr(self, "startup_nodes")  # before redis-py 7
+        nodes: Any = self.nodes_manager.startup_nodes.values() if old else self.startup_nodes
+        for node in nodes:
             node.connection_class = make
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from emuredis.emulator import Emulator
-from emuredis.redispy.library import Library
+from emuredis.redispy.library import Later, Library
 from emuredis.redispy.pools import url_options
 from emuredis.redispy.short import LONG, ShortPipeline, ShortWay, is_plain
 
@@ -43,11 +43,15 @@ class ClientDoor(ShortWay, _Base):
             # The package turns its options into those of a pool; nothing is connected yet.
             library = self.library
             quiet = library.no_maintenance(self._stock)
-            super().__init__(host, port, db, password, **library.with_driver_info(options), **quiet)
+            later = Later(library, self._stock, options.pop("event_dispatcher", None))
+            super().__init__(
+                host, port, db, password, **library.with_driver_info(options), **quiet, **later.options
+            )
             ours = library.pool_options(self.connection_pool, library.sync.SSLConnection)
             if quiet:
                 ours["maint_notifications_config"] = maint_notifications_config
             self.connection_pool = self._pool_door(emulator, version=version, server_type=server_type, **ours)
+            later.tell(self)
             if single_connection_client:
                 self._single_connection_client = True
                 self.connection = self.connection_pool.get_connection()

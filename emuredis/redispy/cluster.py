@@ -28,7 +28,7 @@ class RedisCluster(redis.RedisCluster):
         cluster = cluster_of(emulator)
         host, port = cluster.addresses[0]
         # Nobody announces maintenance here, and no connection of ours could listen to it.
-        options = {**Connection.library.no_maintenance(redis.RedisCluster), **options}
+        options = Connection.library.calm(redis.RedisCluster, options)
         # With a URL redis-py asks for a pool's class, which is all we want to give it.
         super().__init__(
             url=f"redis://{host}:{port}", connection_pool_class=partial(_node_pool, cluster), **options

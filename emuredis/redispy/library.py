@@ -9,11 +9,11 @@ package's classes.
 from __future__ import annotations
 
 import inspect
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Fallbacks", "Library"]
+__all__ = ["Fallbacks", "Later", "Library"]
 
 #: Options that say where the server is or how its socket behaves: there is none, any value is as good as another.
 NETWORK_OPTIONS = frozenset(
@@ -36,6 +36,7 @@ def _module(name: str) -> Any:
         return None
 
 
+@cache
 def _takes(function: Any, option: str) -> bool:
     return option in inspect.signature(function).parameters
 
@@ -56,6 +57,7 @@ class Library:
         #: Exceptions that a call on the short way never raises, so that retrying on them needs no client library.
         self.network_errors = (self.ConnectionError, self.TimeoutError, OSError)
         event, utils = _module(f"{name}.event"), _module(f"{name}.utils")
+        self.dispatcher: Any = getattr(event, "EventDispatcher", None)
         self.released: Any = getattr(event, "AfterConnectionReleasedEvent", None)
         self.released_async: Any = getattr(event, "AsyncAfterConnectionReleasedEvent", None)
         self._parsers: dict[Any, Any] = {}
@@ -85,6 +87,13 @@ class Library:
         if self._maintenance is None or not _takes(client, "maint_notifications_config"):
             return {}
         return {"maint_notifications_config": self._maintenance.MaintNotificationsConfig(enabled=False)}
+
+    def calm(self, client: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """A cluster client's options with those of `no_maintenance`, which some refuse with RESP2, where none asks."""
+        protocol = str(options.get("protocol"))
+        if protocol == "2" or (protocol != "3" and self.package.__version__.startswith("7.")):
+            return options
+        return {**self.no_maintenance(client), **options}
 
     def connection_options(self, options: dict[str, Any], asynchronous: bool) -> dict[str, Any]:
         """The options of a connection as the package's own class takes them."""
@@ -161,6 +170,27 @@ class Library:
                 raise self.Error(f"emuredis does not support the option parser_class={theirs!r}")
             self._parsers[theirs] = type("Parser", (ours,), {"EXCEPTION_CLASSES": theirs.EXCEPTION_CLASSES})
         return self._parsers[theirs]
+
+
+class Later:
+    """A dispatcher of events for a client that is being made; they are told when the client has the pool it keeps."""
+
+    def __init__(self, library: Library, client: Any, given: Any) -> None:
+        self._given, self._dispatcher = given, library.dispatcher
+        self._events: list[Any] = []
+        self.options = {"event_dispatcher": self} if _takes(client, "event_dispatcher") else {}
+
+    def dispatch(self, event: Any) -> None:
+        self._events.append(event)
+
+    def tell(self, client: Any) -> None:
+        """Give the client its dispatcher, and that one the events."""
+        if not self.options:
+            return
+        dispatcher = client._event_dispatcher = self._given if self._given is not None else self._dispatcher()
+        for event in self._events:
+            event.connection_pools[:] = [client.connection_pool]
+            dispatcher.dispatch(event)
 
 
 class Fallbacks:

@@ -209,7 +209,7 @@ class _Installed:
         if self.active and not self.active[-1].has_clusters:
             _refuse(client, original, args, kwargs)
         library = self._halves[original.__module__.partition(".")[0]][0].library
-        original(client, *args, **{**library.no_maintenance(original), **kwargs})
+        original(client, *args, **library.calm(original, kwargs))
 
 
 def _refuse(client: Any, original: Any, args: Any, kwargs: Any) -> None:

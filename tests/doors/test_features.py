@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import emuredis
+import emuredis.asyncio
 
 from .doors import DOORS, PACKAGES, Door
 from .test_loops import client_of
@@ -201,6 +202,20 @@ def test_events_of_redis_py() -> None:
 
     dispatcher = event.EventDispatcher()
     dispatcher.register_listeners({event.AfterConnectionReleasedEvent: [Listener()]})
+    made: list[Any] = []
+
+    class Made(event.EventListenerInterface):  # type: ignore[misc,name-defined]
+        def listen(self, event: Any) -> None:
+            made.append(event.connection_pools)
+
+    dispatcher.register_listeners({event.AfterPooledConnectionsInstantiationEvent: [Made()]})
+    clients = [
+        emuredis.Redis(event_dispatcher=dispatcher),
+        emuredis.asyncio.Redis(event_dispatcher=dispatcher),
+    ]
+    assert made == [[client.connection_pool] for client in clients]
+    assert all(client._event_dispatcher is dispatcher for client in clients)
+
     # As in a pool of redis-py's own, they are the pool's.
     client = emuredis.Redis(connection_pool=emuredis.pool(event_dispatcher=dispatcher))
     client.ping()
