@@ -11,6 +11,8 @@ Fixtures, one emulator per test:
     emuredis_faults      its `emuredis.kit.faults.Faults`; a rule that never fired fails the test
     emuredis_journal     a `emuredis.kit.journal.Journal` of the whole test
     emuredis_patch       every client that redis-py or valkey-py makes meanwhile is one of it; see `emuredis.patch`
+    interleave           `emuredis.lab.explore`, failing the test with a timeline and a token; the marker
+                         ``interleave(crashes=1, ...)`` may give its bounds
     emuredis_server      a TCP server for it: ``emuredis_server.address``
 
 When a test that uses one of them fails, its report ends with the last commands. Options: ``--emuredis-seed``,
@@ -20,7 +22,7 @@ When a test that uses one of them fails, its report ends with the last commands.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from emuredis import Emulator, ManualClock
     from emuredis.kit.faults import Faults
     from emuredis.kit.journal import Journal
+    from emuredis.lab import Exploration
     from emuredis.redispy.patching import Patch
     from emuredis.server import Server
 
@@ -63,6 +66,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "both: with --redis-real, run the test on the real server as well")
+    config.addinivalue_line(
+        "markers", "interleave(**bounds): bounds of the fixture `interleave`, as crashes=1"
+    )
     config.addinivalue_line("markers", "keeps_keys: this test may leave keys without a time to live")
     folder = config.getoption("--lua-coverage")
     if folder is None:
@@ -122,6 +128,24 @@ def emuredis_clock(emuredis: Emulator) -> ManualClock:
     """The clock of the ``emuredis`` fixture."""
     clock: Any = emuredis.clock
     return clock  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def interleave(request: pytest.FixtureRequest) -> Callable[..., Exploration]:
+    """Run programs under every schedule; a violation fails the test with its timeline and a token to replay it.
+
+    Takes what `emuredis.lab.explore` takes; the marker ``interleave`` gives defaults.
+    """
+    marker = request.node.get_closest_marker("interleave")
+    bounds = {} if marker is None else dict(marker.kwargs)
+
+    def run(actors: Any, **options: Any) -> Exploration:
+        from emuredis.lab import explore
+
+        __tracebackhide__ = True
+        return explore(actors, **(bounds | options)).assert_ok()
+
+    return run
 
 
 @pytest.fixture

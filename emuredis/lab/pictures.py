@@ -38,11 +38,12 @@ def _reply(event: Event) -> str:
 def _step(event: Event) -> dict[str, Any]:
     """What the page shows of one step."""
     kind = _kind(event)
+    time = f"time passes: the clock shows {event.now_ms} ms"
     told = [f"{who}: {text}" if who else text for who, text in steps_of(event) if text[:4] != "  . "]
     return {
         "kind": kind,
         "actor": event.actor,
-        "text": f"the clock shows {event.now_ms} ms" if kind == "clock" else command_of(event) if event.argv else "",
+        "text": time if kind == "clock" else command_of(event) if event.argv else "",
         "reply": "" if kind in ("clock", "crash") else _reply(event),
         "calls": [{"text": shown(argv), "reply": shown(reply)} for argv, reply in event.calls],
         "served": [

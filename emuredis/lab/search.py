@@ -17,7 +17,7 @@ from emuredis.clock import new_random
 from emuredis.lab.footprint import Footprint, conflict
 from emuredis.lab.world import CLOCK, World
 
-__all__ = ["Nondeterminism", "exhaustive", "guided", "pct", "random_walk"]
+__all__ = ["Nondeterminism", "drawn", "exhaustive", "guided", "pct", "random_walk"]
 
 #: Called after a step of a run, or at its end; a text ends the run as a failure.
 Watch = Callable[[World], str | None]
@@ -147,12 +147,35 @@ def guided(world: World, choices: Sequence[str], judge: Judge, recording: bool =
             world.perform(choice)
             if step is not None and (outcome := step(world)) is not None:
                 return outcome
+    return _finish(world, judge)
+
+
+def _finish(world: World, judge: Judge) -> str | None:
+    """Each actor in turn to its end, without faults; what the judge said, or None."""
     while found := [choice for choice in world.choices() if choice == CLOCK or len(choice) == 1]:
         last = world.last
         world.perform(last.name if last is not None and last.name in found else found[0])
-        if step is not None and (outcome := step(world)) is not None:
+        if judge.step is not None and (outcome := judge.step(world)) is not None:
             return outcome
     return judge.end(world)
+
+
+def drawn(world: World, picks: Sequence[int], judge: Judge) -> str | None:
+    """At each step the choice that the next of ``picks`` names, counted around; 0 keeps to the actor that ran last.
+
+    When they are used up, each actor in turn to its end, without faults. What the judge said, or None.
+    """
+    world.begin(recording=True)
+    for pick in picks:
+        choices = world.choices()
+        if not choices:
+            break
+        if world.last is not None and world.last.name in choices:
+            choices = [world.last.name, *(choice for choice in choices if choice != world.last.name)]
+        world.perform(choices[pick % len(choices)])
+        if judge.step is not None and (outcome := judge.step(world)) is not None:
+            return outcome
+    return _finish(world, judge)
 
 
 def random_walk(world: World, judge: Judge, schedules: int, seed: int) -> Iterator[str | None]:

@@ -199,3 +199,36 @@ def test_nothing_is_loaded_before_it_is_used(pytester: pytest.Pytester) -> None:
         """,
     )
     result.assert_outcomes(passed=1)
+
+
+def test_interleavings(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+
+        async def pops(client):
+            job = await client.rpop("queue")
+            if job is not None:
+                await client.lpush("busy", job)
+
+        async def moves(client):
+            await client.lmove("queue", "busy", "RIGHT", "LEFT")
+
+        def fill(client):
+            client.call("RPUSH", "queue", "job")
+
+        def kept(state):
+            assert state.call("EXISTS", "queue", "busy") == 1, "the job is lost"
+
+        @pytest.mark.interleave(crashes=1)
+        @pytest.mark.parametrize("program", [pops, moves])
+        def test_it(interleave, program):
+            found = interleave([program, program], setup=fill, check=kept)
+            assert found.complete
+        """,
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["*the job is lost*", "*RPOP queue -> job*", "*CRASH*", "*replay with 'emu1:aa!b'*"]
+    )

