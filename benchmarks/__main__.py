@@ -276,9 +276,61 @@ def script_memory(bench: Bench) -> None:
         bench.report(15, f"memory after 100,000 more {what}", sizes[1] / sizes[0], 1.05, at_least=False)
 
 
+def exploring(bench: Bench) -> None:
+    """The explorer: what a schedule costs, as a multiple of the plain commands it runs."""
+    import emuredis
+    from emuredis.lab import explore
+
+    def native(own: str) -> Any:
+        async def run(client: Any) -> None:
+            await client.set(own, 1)
+            await client.get("x")
+            await client.set("x", own)
+            await client.incr(own)
+
+        return run
+
+    def ordinary(own: str) -> Any:
+        def run(client: Any) -> None:
+            client.set(own, 1)
+            client.get("x")
+            client.set("x", own)
+            client.incr(own)
+
+        return run
+
+    def plainly(call: Any, times: int) -> None:
+        for own in names * times:
+            call("SET", own, 1)
+            call("GET", "x")
+            call("SET", "x", own)
+            call("INCR", own)
+
+    print("\nexploring three clients with four commands each")
+    names = ("k1", "k2", "k3")
+    door = emuredis.Redis(emulator=emuredis.Emulator())
+    native_client = emuredis.Emulator().client(protocol=2)
+    for what, make, call, bar, many in (
+        ("async programs", native, native_client.call, 5, 2000),
+        ("programs on redis-py", ordinary, door.execute_command, 30, 300),
+    ):
+        actors = {own: make(own) for own in names}
+        tries, plain = [], []
+        for _ in range(bench.rounds):
+            tries.append(cpu_us(partial(explore, actors, reduce=False, schedules=many)) / many)
+            plain.append(cpu_us(partial(plainly, call, many)) / many)
+        ratio = percentile(tries) / percentile(plain)
+        bench.report(0, f"a schedule of {what}, times its commands", ratio, bar, at_least=False)
+    ends: list[int] = []
+    for reduce in (False, True):
+        found = explore({own: native(own) for own in names}, reduce=reduce)
+        ends.append(found.schedules + found.cut)
+    bench.report(0, "schedules that need not be run", ends[0] / ends[1], 50)
+
+
 GOALS: dict[str, Callable[[Bench], None]] = {
     "1": single_commands, "2": single_commands, "5": pipelines, "7": claim, "8": promote, "9": many_arguments,
-    "14": tcp, "15": script_memory,
+    "14": tcp, "15": script_memory, "lab": exploring,
 }  # fmt: skip
 
 

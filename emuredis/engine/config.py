@@ -306,8 +306,10 @@ class Config:
     """
 
     limits: Limits
+    changes: int  # how often anything was set
 
     def __init__(self, settings: dict[str, Any] | None = None) -> None:
+        super().__setattr__("changes", 0)
         self.limits = Limits()
         for parameter in PARAMETERS.values():
             setattr(self, parameter.attribute, parameter.default)
@@ -327,6 +329,7 @@ class Config:
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
+        super().__setattr__("changes", self.changes + 1)
         if name in _LIMITS:
             setattr(self.limits, _LIMITS[name], value)
 

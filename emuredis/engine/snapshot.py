@@ -33,6 +33,7 @@ class Snapshot:
     shared: frozenset[int]  # ids of the collections, which `databases` keeps alive
     ns: int
     config: dict[str, Any]
+    settings: tuple[Any, int]  # whose configuration that is, and its `changes` at the time
     chance: tuple[Any, ...]
 
     def __len__(self) -> int:
@@ -50,7 +51,8 @@ def take(engine: Engine) -> Snapshot:
     )
     keyspace.shared = set(shared)
     config = {p.attribute: getattr(engine.config, p.attribute) for p in PARAMETERS.values() if p.kind == FREE}
-    return Snapshot(databases, shared, engine.clock.now_ns(), config, engine.rng.getstate())
+    settings = engine.config, engine.config.changes
+    return Snapshot(databases, shared, engine.clock.now_ns(), config, settings, engine.rng.getstate())
 
 
 def restore(engine: Engine, snapshot: Snapshot) -> None:
@@ -67,9 +69,10 @@ def restore(engine: Engine, snapshot: Snapshot) -> None:
     if engine.clock.manual:
         engine.clock.show(snapshot.ns)  # type: ignore[attr-defined]
     config = engine.config
-    for name, value in snapshot.config.items():
-        if getattr(config, name) != value:
-            setattr(config, name, value)
+    if snapshot.settings != (config, config.changes):
+        for name, value in snapshot.config.items():
+            if getattr(config, name) != value:
+                setattr(config, name, value)
     engine.rng.setstate(snapshot.chance)
     for db, parts in zip(keyspace.databases, snapshot.databases, strict=True):
         for name, part in parts.items():

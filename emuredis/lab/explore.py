@@ -25,6 +25,7 @@ from typing import Any
 
 from emuredis.errors import EmulatorError
 from emuredis.lab.actors import Actor, ConnectionLost, NativeActor
+from emuredis.lab.footprint import conflict, named
 from emuredis.lab.oracles import Check, Oracle, State, oracles_of
 from emuredis.lab.pictures import to_html, to_jsonl, to_mermaid, to_shiviz, to_svg
 from emuredis.lab.search import Judge, Nondeterminism, exhaustive, guided, pct, random_walk
@@ -59,6 +60,29 @@ class Run:
     def timeline(self, width: int = 24) -> str:
         """The steps as text: a lane for each actor, time downwards, changed keys at the right."""
         return timeline(self.labels, self.events, width)
+
+    def why(self, step: int) -> str:
+        """Why step ``step`` (from 1) stands where it does: the steps of others it cannot be swapped with, and the keys.
+
+        Raises IndexError for a step that there is not.
+        """
+        if not 0 < step <= len(self.events):
+            raise IndexError(f"this run has {len(self.events)} steps, there is no step {step}")
+        this = self.events[step - 1]
+        found = []
+        for number, other in enumerate(self.events, 1):
+            if other.choice[0] == this.choice[0]:
+                continue
+            places = conflict(this.touched, other.touched)
+            if places:
+                order = "after" if number < step else "before"
+                found.append(f"{order} step {number} of {other.actor or 'the clock'}, for {named(places)}")
+        what = f"step {step} of {this.actor or 'the clock'}"
+        return (
+            f"{what} stands " + "; ".join(found)
+            if found
+            else f"{what} may be swapped with every step of the others"
+        )
 
     def to_html(self, title: str = "A run") -> str:
         """A self-contained page with this run."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from emuredis.engine.session import Session
     from emuredis.spec import Command
 
-__all__ = ["EVERYTHING", "NOTHING", "Footprint", "conflict", "footprint"]
+__all__ = ["EVERYTHING", "NOTHING", "Footprint", "conflict", "footprint", "named"]
 
 Place = tuple[Any, ...]
 
@@ -83,6 +83,19 @@ def conflict(one: Footprint, other: Footprint) -> frozenset[Place]:
             return frozenset() if nothing else frozenset((_ALL,))
         return (one.writes & (other.writes | other.reads)) | (one.reads & other.writes)
     return frozenset()
+
+
+def named(places: frozenset[Place]) -> str:
+    """Places for people."""
+    known = {"everything": "all keys", "scripts": "the scripts that are known"}
+    shown = []
+    for place in sorted(places, key=str):
+        if len(place) == 1:
+            shown.append(known.get(place[0], str(place[0])))
+        else:
+            db, key = place
+            shown.append(repr(key.decode("utf-8", "backslashreplace")) + (f" in database {db}" if db else ""))
+    return ", ".join(shown)
 
 
 def footprint(engine: Engine, session: Session, cmd: Command | None, argv: list[bytes]) -> Footprint:

@@ -35,7 +35,7 @@ def _reply(event: Event) -> str:
     return "waits" if event.reply is BLOCKED else shown(event.reply)
 
 
-def _step(event: Event) -> dict[str, Any]:
+def _step(event: Event, why: str) -> dict[str, Any]:
     """What the page shows of one step."""
     kind = _kind(event)
     time = f"time passes: the clock shows {event.now_ms} ms"
@@ -50,6 +50,7 @@ def _step(event: Event) -> dict[str, Any]:
             {"actor": label, "text": shown(argv), "reply": shown(reply)} for label, argv, reply in event.served
         ],
         "problem": event.problem,
+        "why": why,
         "keys": [*map(key_of, event.changes), *(word.decode("utf-8", "replace") for word in event.argv[1:])],
         "spoken": ". ".join([*told, *changes_of(event)]),
     }  # fmt: skip
@@ -73,7 +74,7 @@ def as_data(name: str, run: Run) -> dict[str, Any]:
     """A run as plain data, for a page."""
     return {
         "name": name, "message": run.message, "token": run.token, "lanes": run.labels,
-        "events": [_step(event) for event in run.events], "states": _states(run),
+        "events": [_step(event, run.why(number)) for number, event in enumerate(run.events, 1)], "states": _states(run),
     }  # fmt: skip
 
 

@@ -94,6 +94,7 @@ class ThreadActor(Actor):
         super().__init__(world, index, label, restarts)
         self._program = program
         self._door = DOORS[door]
+        self._redis: Any = None
         with_loop = inspect.iscoroutinefunction(program)  # a thread has one running loop at most
         self._life: Callable[[ThreadActor], _Life] = (
             _OnThread if greenlet is None or with_loop or threads else _OnGreenlet
@@ -107,6 +108,16 @@ class ThreadActor(Actor):
         self._thread = self._life(self)
         self.world.acting = self
         self._thread.turn()
+
+    def client(self) -> Any:
+        """What the program is given: each life has connections of its own, the object around them may be the same."""
+        if self._redis is not None:
+            self._redis.connection_pool.reset()
+            return self._redis
+        made = self._door(self.world)
+        if self._door is _redis:
+            self._redis = made
+        return made
 
     @property
     def sessions(self) -> list[Session]:
@@ -194,7 +205,7 @@ class _Life(ABC):
         owner = self.owner
         state, result, error = DONE, None, None
         try:
-            client = owner._door(owner.world)
+            client = owner.client()
             if inspect.iscoroutinefunction(owner._program):
                 result = asyncio.run(_closing(owner._program, client))
             else:

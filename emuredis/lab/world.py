@@ -66,6 +66,7 @@ class Event:
     changes: dict[tuple[int, bytes], tuple[Content | None, Content | None]] = field(default_factory=dict)
     problem: str = ""  # an exception that ended the actor
     script: str = ""  # the name of the script it runs, if it has one
+    touched: Footprint = NOTHING
 
 
 class _Calls(Observer):
@@ -127,6 +128,7 @@ class World:
         clock: Any = self.engine.clock
         clock.attach(self)
         self.actors = list(make(self))
+        self._threaded = any(type(actor).woken is not Actor.woken for actor in self.actors)
         self.by_name = {actor.name: actor for actor in self.actors}
 
     # -- a run ----------------------------------------------------------------------------------
@@ -181,8 +183,7 @@ class World:
     def _find_choices(self) -> list[str]:
         running = [actor.name for actor in self.actors if actor.state == PENDING]
         found = list(running)
-        due = self.due_ns()
-        if due is not None and (not running or self.steps < self.bounds.clock_steps):
+        if (not running or self.steps < self.bounds.clock_steps) and self.due_ns() is not None:
             found.append(CLOCK)
         if self.crashes < self.bounds.crashes:
             found += [actor.name + "!" for actor in self.actors if not actor.over]
@@ -205,6 +206,12 @@ class World:
 
     def perform(self, choice: str) -> Footprint:
         """Make ``choice`` happen; what that touched."""
+        touched = self._perform(choice)
+        if self.recording:
+            self.events[-1].touched = touched
+        return touched
+
+    def _perform(self, choice: str) -> Footprint:
         self.taken.append(choice)
         self._choices = None
         self.touched = NOTHING
@@ -295,7 +302,7 @@ class World:
 
     def _settle(self) -> None:
         """Let those go on who were served meanwhile."""
-        while self.served or self._woken():
+        while self.served or (self._threaded and self._woken()):
             actor = self.served.pop(0)
             if actor.state not in (PARKED, SLEEPING):
                 continue

@@ -552,3 +552,21 @@ def test_what_comes_out_depends_on_nothing_but_the_program() -> None:
         str(explore([pop_then_push, pop_then_push], setup=one_job, crashes=1, check=PLACES)) for _ in range(3)
     }
     assert len(texts) == 1
+
+
+def test_why_a_step_stands_where_it_does() -> None:
+    async def lost_update(client: LabClient) -> None:
+        count = int(await client.get("n") or 0)
+        await client.ping()
+        await client.set("n", count + 1)
+
+    found = explore([lost_update, lost_update], check=lambda state: state.call("GET", "n") == b"2")
+    run = found.counterexample
+    assert run is not None
+    at = next(number for number, event in enumerate(run.events, 1) if event.argv[0] == b"SET")
+    assert "of lost_update" in run.why(at)
+    assert "for 'n'" in run.why(at)
+    ping = next(number for number, event in enumerate(run.events, 1) if event.argv == [b"PING"])
+    assert run.why(ping).endswith("may be swapped with every step of the others")
+    with pytest.raises(IndexError, match="there is no step 99"):
+        run.why(99)
