@@ -236,6 +236,8 @@ class NativeActor(Actor):
     def go_on(self) -> None:
         problem, self._problem = self._problem, None
         self.state = PENDING
+        if self.world.hashing:
+            self.heard = hash((self.heard, repr(problem or self.reply)))
         if problem is not None:
             self._connect()
             self._step(None, problem)

@@ -222,6 +222,7 @@ def explore(
     schedules: int | None = None,
     seed: int = 0,
     reduce: bool = True,
+    hashing: bool = False,
     every: bool = False,
     allow: Sequence[str] = (),
     config: dict[str, Any] | None = None,
@@ -242,6 +243,8 @@ def explore(
     ``scheduler``: "exhaustive", at most ``schedules`` of them (default: 100,000), or "random" or "pct", so many
     (default: 1,000) from ``seed``. ``reduce=False`` also tries schedules that differ only in the order of steps that do
     not touch the same; ``every=True`` goes on after the first violation and counts them.
+    ``hashing=True`` leaves a schedule where it comes to a state that was met before (keys, time, and all that each
+    actor was told); for checks of states, not of how they were reached, and actors that depend on replies only.
     ``scripts``: sources by name, so that timelines say "claim.lua" instead of a SHA1. ``config``: as for the emulator.
 
     Raises ValueError for a bad argument, EmulatorError if the program does not do the same in the same schedule.
@@ -260,7 +263,7 @@ def explore(
         world.emulator.name_script(name, source)
     try:
         return Explorer(world, oracles_of(check), frozenset(allow)).run(
-            scheduler, schedules, seed, reduce, preemptions, every
+            scheduler, schedules, seed, reduce, preemptions, every, hashing
         )
     except Nondeterminism as problem:
         raise EmulatorError(str(problem)) from None
@@ -382,11 +385,12 @@ class Explorer:
         return None
 
     def run(self, scheduler: str, limit: int | None, seed: int, reduce: bool, preemptions: int | None,
-            every: bool) -> Exploration:  # fmt: skip
+            every: bool, hashing: bool = False) -> Exploration:  # fmt: skip
         world, judge, found = self.world, self.judge(), Exploration()
         if scheduler == "exhaustive":
             limit = 100_000 if limit is None else limit
-            runs = exhaustive(world, judge, reduce, preemptions)
+            world.hashing = hashing
+            runs = exhaustive(world, judge, reduce, preemptions, hashing)
         else:
             limit = 1_000 if limit is None else limit
             draw = random_walk if scheduler == "random" else pct

@@ -51,15 +51,38 @@ class Node:
 
 
 def exhaustive(
-    world: World, judge: Judge, reduce: bool = True, preemptions: int | None = None
+    world: World, judge: Judge, reduce: bool = True, preemptions: int | None = None, hashing: bool = False
 ) -> Iterator[str | None]:
     """Run schedule after schedule. Yields after each: None, ``"cut"`` if it was left before its end since nothing new
-    can come of it, or what the judge said."""
-    path: list[Node] = []
-    reduce = reduce and preemptions is None
+    can come of it, or what the judge said.
+
+    ``hashing``: a state that was met before is left, if everything that was awake then has been tried.
+    """
+    tree = _Tree(world, judge, reduce and preemptions is None, preemptions, {} if hashing else None)
     while True:
+        yield tree.run()
+        while tree.path and not tree.path[-1].todo:
+            tree.path.pop()
+        if not tree.path:
+            return
+
+
+class _Tree:
+    """The tree of choices, of which ``path`` is what the last run took. ``met``: states and what was asleep there."""
+
+    def __init__(self, world: World, judge: Judge, reduce: bool, preemptions: int | None,
+                 met: dict[Any, list[frozenset[str]]] | None) -> None:  # fmt: skip
+        self.world = world
+        self.judge = judge
+        self.reduce = reduce
+        self.preemptions = preemptions
+        self.met = met
+        self.path: list[Node] = []
+
+    def run(self) -> str | None:
+        """Go along the path, take the next choice at its end, and whatever comes first from there on."""
+        world, judge, path, reduce = self.world, self.judge, self.path, self.reduce
         world.begin()
-        outcome: str | None = None
         asleep: dict[str, Footprint] = {}
         depth = 0
         while True:
@@ -70,12 +93,13 @@ def exhaustive(
                 if depth == len(path) - 1:
                     node.choice = node.todo.pop(0)
             else:
-                todo = _allowed(world, preemptions)
+                todo = _allowed(world, self.preemptions)
                 if asleep:
                     todo = [choice for choice in todo if choice not in asleep]
                 if not todo:
-                    outcome = "cut" if asleep and world.choices() else judge.end(world)
-                    break
+                    return "cut" if asleep and world.choices() else judge.end(world)
+                if self.met is not None and _met_before(self.met, world, frozenset(asleep)):
+                    return "cut"
                 node = Node(todo, asleep, _pending(world))
                 node.choice = todo.pop(0)
                 path.append(node)
@@ -86,12 +110,16 @@ def exhaustive(
                 node.asleep = {**node.asleep, choice: touched}
             depth += 1
             if judge.step is not None and (outcome := judge.step(world)) is not None:
-                break
-        yield outcome
-        while path and not path[-1].todo:
-            path.pop()
-        if not path:
-            return
+                return outcome
+
+
+def _met_before(met: dict[Any, list[frozenset[str]]], world: World, asleep: frozenset[str]) -> bool:
+    """Whether this state was met with no more choices asleep than now; it is noted otherwise."""
+    known = met.setdefault(world.identity(), [])
+    if any(before <= asleep for before in known):
+        return True
+    known.append(asleep)
+    return False
 
 
 def _allowed(world: World, preemptions: int | None) -> list[str]:

@@ -244,6 +244,8 @@ class _Life(ABC):
         fate, self.fate = self.fate, "run"
         reply = world.run(session, argv)
         owner.reply = reply
+        if world.hashing:
+            owner.heard = hash((owner.heard, fate, repr(reply)))
         if reply is BLOCKED:
             if fate == "lose" and session.waiter is not None:
                 session.waiter.lost = True

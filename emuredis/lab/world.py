@@ -102,6 +102,7 @@ class World:
         self.bounds = bounds
         self.touched = NOTHING
         self.watching = True  # footprints are wanted
+        self.hashing = False  # `identity` is wanted
         self.recording = False
         self.contents_at_start: dict[tuple[int, bytes], Content | None] = {}
         self.events: list[Event] = []
@@ -345,6 +346,14 @@ class World:
         if self.recording:
             self.pushes.append((actor.label, push))
 
+    def identity(self) -> tuple[Any, ...]:
+        """What the rest of the run depends on: keys, time, budgets, and what each actor has been told so far."""
+        actors = tuple((actor.state, tuple(actor.pending), actor.wakes_ns, actor.incarnation, actor.heard,
+                        _standing(actor)) for actor in self.actors)  # fmt: skip
+        keys = repr(sorted(self.contents().items()))
+        scripts = () if self.engine.scripting is None else tuple(s.sha for s in self.engine.scripting.known())
+        return actors, keys, self.engine.now_ns(), self.crashes, self.lost, self.steps, scripts
+
     # -- for people ----------------------------------------------------------------------------
 
     def _note(self, choice: str, label: str, argv: list[bytes]) -> None:
@@ -390,6 +399,15 @@ class World:
             }
         finally:
             self.watching = watching
+
+
+def _standing(actor: Actor) -> tuple[Any, ...]:
+    """What the server knows of an actor's connections: database, transaction, watched keys, place in queues."""
+    return tuple(
+        (session.db.index, session.protocol, repr(session.queue), tuple(session.watched), session.watch_broken,
+         session.waiter is not None and session.waiter.order, tuple(session.channels), tuple(session.patterns))
+        for session in actor.sessions
+    )  # fmt: skip
 
 
 def _sha1(body: bytes) -> bytes:

@@ -14,8 +14,9 @@ HEAD = """\
 
 Every script of the queue and the loops that call them, under every schedule within the bounds given. Between any two
 commands of an actor everything else may happen; scripts are single steps. Schedules that differ only in the order of
-steps that touch different keys count once. After each step every job must be in exactly one place, its row must say
-which, and lanes, ring and counters must agree; at the end no job is lost and, without a crash, none was served twice.
+steps that touch different keys count once, and a state that was met before is not looked at twice. After each step
+every job must be in exactly one place, its row must say which, and lanes, ring and counters must agree; at the end no
+job is lost and, without a crash, none was served twice.
 
 *Proof* here means: within these bounds, nothing was left out. Written by `python -m tests.interleaving.page`; a test
 compares.

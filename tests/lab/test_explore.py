@@ -157,7 +157,7 @@ def fill(client: Any) -> None:
 
 
 def outcomes(
-    programs: list[list[tuple[str, ...]]], crashes: int, lost: int, reduce: bool
+    programs: list[list[tuple[str, ...]]], crashes: int, lost: int, reduce: bool, hashing: bool = False
 ) -> tuple[set[Any], int]:
     """Every way in which the programs can end."""
 
@@ -182,7 +182,7 @@ def outcomes(
 
     found = explore(
         {f"p{n}": program(commands) for n, commands in enumerate(programs)}, setup=fill, check=note, crashes=crashes,
-        lost_replies=lost, reduce=reduce, schedules=20_000,
+        lost_replies=lost, reduce=reduce, hashing=hashing, schedules=20_000,
     )  # fmt: skip
     assert found.complete
     assert found.ok, str(found)
@@ -199,7 +199,10 @@ def test_what_is_left_out_makes_no_difference(
         faults = (0, 0)
     with_reduction, fewer = outcomes(programs, *faults, reduce=True)
     without, all_of_them = outcomes(programs, *faults, reduce=False)
+    with_hashing, fewest = outcomes(programs, *faults, reduce=True, hashing=True)
     assert with_reduction == without
+    assert with_hashing == without
+    assert fewest <= fewer
     assert fewer <= all_of_them
 
 
