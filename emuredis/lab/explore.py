@@ -31,7 +31,7 @@ from emuredis.lab.pictures import to_html, to_jsonl, to_mermaid, to_shiviz, to_s
 from emuredis.lab.search import Judge, Nondeterminism, exhaustive, guided, pct, random_walk
 from emuredis.lab.shrink import shrink
 from emuredis.lab.timeline import timeline
-from emuredis.lab.world import Bounds, Event, World
+from emuredis.lab.world import LONGEST, Bounds, Event, World
 
 __all__ = ["Counterexample", "Exploration", "Explorer", "Run", "explore", "parse_token", "replay", "world_of"]
 
@@ -223,6 +223,7 @@ def explore(
     seed: int = 0,
     reduce: bool = True,
     hashing: bool = False,
+    longest: int = LONGEST,
     every: bool = False,
     allow: Sequence[str] = (),
     config: dict[str, Any] | None = None,
@@ -241,8 +242,9 @@ def explore(
     ``clock_steps``: how often the clock may move on although somebody could act (when nobody can, it always does).
     ``preemptions``: at most so many switches away from an actor that could go on.
     ``scheduler``: "exhaustive", at most ``schedules`` of them (default: 100,000), or "random" or "pct", so many
-    (default: 1,000) from ``seed``. ``reduce=False`` also tries schedules that differ only in the order of steps that do
-    not touch the same; ``every=True`` goes on after the first violation and counts them.
+    (default: 1,000) from ``seed``. A run of ``longest`` steps that is not at its end is a violation. ``reduce=False``
+    also tries schedules that differ only in the order of steps that do not touch the same; ``every=True`` goes on after
+    the first violation and counts them.
     ``hashing=True`` leaves a schedule where it comes to a state that was met before (keys, time, and all that each
     actor was told); for checks of states, not of how they were reached, and actors that depend on replies only.
     ``scripts``: sources by name, so that timelines say "claim.lua" instead of a SHA1. ``config``: as for the emulator.
@@ -252,13 +254,14 @@ def explore(
     if scheduler not in SCHEDULERS:
         raise ValueError(f"scheduler must be one of {', '.join(SCHEDULERS)}, not {scheduler!r}")
     for name, number in (("crashes", crashes), ("lost_replies", lost_replies), ("clock_steps", clock_steps),
-                         ("restarts", restarts), ("preemptions", preemptions or 0)):  # fmt: skip
+                         ("restarts", restarts), ("preemptions", preemptions or 0), ("longest", longest)):  # fmt: skip
         if not isinstance(number, int) or number < 0:
             raise ValueError(f"{name} must be a whole number of at least 0, not {number!r}")
     if unknown := set(allow) - {"errors", "stuck"}:
         raise ValueError(f"allow knows 'errors' and 'stuck', not {sorted(unknown)[0]!r}")
     bounds = Bounds(crashes, lost_replies, clock_steps)
     world = world_of(actors, bounds, setup, seed, restarts, config)
+    world.longest = longest
     for name, source in (scripts or {}).items():
         world.emulator.name_script(name, source)
     try:

@@ -111,6 +111,13 @@ class _Tree:
             depth += 1
             if judge.step is not None and (outcome := judge.step(world)) is not None:
                 return outcome
+            if depth >= world.longest:
+                return endless(world)
+
+
+def endless(world: World) -> str:
+    """What is wrong with a run that has as many steps as a run may have."""
+    return f"it goes on for ever: not at its end after {world.longest:,} steps"
 
 
 def _met_before(met: dict[Any, list[frozenset[str]]], world: World, asleep: frozenset[str]) -> bool:
@@ -181,6 +188,8 @@ def guided(world: World, choices: Sequence[str], judge: Judge, recording: bool =
 def _finish(world: World, judge: Judge) -> str | None:
     """Each actor in turn to its end, without faults; what the judge said, or None."""
     while found := [choice for choice in world.choices() if choice == CLOCK or len(choice) == 1]:
+        if len(world.taken) >= world.longest:
+            return endless(world)
         last = world.last
         world.perform(last.name if last is not None and last.name in found else found[0])
         if judge.step is not None and (outcome := judge.step(world)) is not None:
@@ -215,6 +224,8 @@ def random_walk(world: World, judge: Judge, schedules: int, seed: int) -> Iterat
         while outcome is None and (choices := world.choices()):
             world.perform(rng.choice(choices))
             outcome = judge.step(world) if judge.step is not None else None
+            if len(world.taken) >= world.longest:
+                outcome = outcome or endless(world)
         yield judge.end(world) if outcome is None else outcome
 
 
@@ -240,6 +251,8 @@ def pct(world: World, judge: Judge, schedules: int, seed: int, depth: int = 3) -
                 best = max(choices, key=lambda choice: ranks[choice])
             world.perform(best)
             outcome = judge.step(world) if judge.step is not None else None
+            if len(world.taken) >= world.longest:
+                outcome = outcome or endless(world)
             at += 1
         longest = max(longest, at)
         yield judge.end(world) if outcome is None else outcome

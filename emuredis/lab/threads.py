@@ -15,7 +15,7 @@ import inspect
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from emuredis.engine.engine import NO_REPLY, Engine
 from emuredis.engine.threads import this_thread
@@ -37,7 +37,7 @@ __all__ = ["ThreadActor", "actor"]
 #: What a client library says of itself when it connects is no step of the program.
 _SETTING_UP = frozenset((b"HELLO", b"AUTH", b"SELECT", b"CLIENT SETINFO", b"CLIENT SETNAME", b"CLIENT ID"))
 #: A crashed actor that goes on asking so often has code that catches everything; it is left alone.
-PROTESTS_MOST = 1_000
+PROTESTS_MOST = 20
 PATIENCE = 60.0  # seconds that an actor may take between two commands
 
 
@@ -171,10 +171,8 @@ class ThreadActor(Actor):
         for session in thread.sessions:
             self.world.engine.disconnect(session)
         thread.dead = True
-        protests = 0
-        while not thread.ended and protests < PROTESTS_MOST:
+        while not thread.ended:
             thread.turn()
-            protests += 1
 
 
 class _Life(ABC):
@@ -191,6 +189,7 @@ class _Life(ABC):
         self.dead = self.ended = False
         self.sessions: dict[Session, None] = {}
         self.events: list[Any] = []
+        self.protests = 0
 
     @abstractmethod
     def turn(self) -> None:
@@ -230,12 +229,25 @@ class _Life(ABC):
         if self.dead:
             raise ActorCrashed
 
+    def protest(self) -> NoReturn:
+        """Code that crashed says something. Raises ActorCrashed; who catches that for ever is left where it is."""
+        self.protests += 1
+        if self.protests > PROTESTS_MOST:
+            self.ended = True
+            _abandoned.append(self)
+            lock: Any = self.owner.world.engine.lock
+            if lock._is_owned():
+                lock._release_save()
+            while True:
+                self.hand_over()
+        raise ActorCrashed
+
     def ask(self, session: Session, argv: list[bytes]) -> Reply:
         """`Engine.execute`, when it is this actor's turn."""
         owner = self.owner
         world = owner.world
         if self.dead:
-            raise ActorCrashed
+            self.protest()
         self.sessions[session] = None
         if argv[0].upper() in _SETTING_UP or b" ".join(argv[:2]).upper() in _SETTING_UP:
             return Engine.execute(world.engine, session, argv)
@@ -365,6 +377,7 @@ class _OnGreenlet(_Life):
 
 
 _lives: dict[Any, _Life] = {}
+_abandoned: list[_Life] = []  # kept, for a greenlet that is let go of has to be ended
 
 
 def here() -> _Life | None:

@@ -33,6 +33,7 @@ __all__ = ["CLOCK", "Bounds", "Event", "World"]
 
 CLOCK = "+"
 FOOTPRINTS_MOST = 10_000
+LONGEST = 1_000
 _EVALS = frozenset((b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO"))
 
 
@@ -103,6 +104,7 @@ class World:
         self.touched = NOTHING
         self.watching = True  # footprints are wanted
         self.hashing = False  # `identity` is wanted
+        self.longest = LONGEST  # steps that a run may have
         self.recording = False
         self.contents_at_start: dict[tuple[int, bytes], Content | None] = {}
         self.events: list[Event] = []

@@ -38,6 +38,10 @@ class _Trying:
         timeout = lock.blocking_timeout if timeout is None else timeout
         self.end = None if timeout is None else self._now() + round(timeout * 1000) * NS_PER_MS
 
+    def token(self, token: Any) -> Any:
+        """``token``, or one from the emulator's own chance, so that a seed makes it repeat."""
+        return f"{self.engine.rng.getrandbits(128):032x}" if token is None else token
+
     def _now(self) -> int:
         return self.engine.clock.now_ns()
 
@@ -62,6 +66,7 @@ class LockDoor(_Base):
                 token: Any = None) -> bool:  # fmt: skip
         """As redis-py's, waiting on the emulator's clock."""
         trying = _Trying(self, sleep, blocking, blocking_timeout)
+        token = trying.token(token)
         while not super().acquire(blocking=False, token=token):
             if trying.over():
                 return False
@@ -75,7 +80,7 @@ class AsyncLockDoor(_Base):
     ) -> bool:
         """As redis-py's, waiting on the emulator's clock."""
         trying, tries = _Trying(self, None, blocking, blocking_timeout), 0
-        loop = asyncio.get_running_loop()
+        loop, token = asyncio.get_running_loop(), trying.token(token)
         while not await super().acquire(blocking=False, token=token):
             if not trying.blocking or (trying.end is not None and trying.over()):
                 return False

@@ -217,7 +217,7 @@ def test_a_blocked_client_is_let_go(package: Any) -> None:
         thread = threading.Thread(target=wait, args=(client,))
         thread.start()
         engine = patched.emulator_at().engine
-        while not engine.waiting.next_due_ns() and not any(s.waiter for s in engine.sessions.values()):
+        while not engine.waiting.next_due_ns() and not any(s.waiter for s in list(engine.sessions.values())):
             pass
     thread.join(10)
     assert not thread.is_alive() and errors

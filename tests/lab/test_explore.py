@@ -498,6 +498,43 @@ def test_an_exception_of_an_actor_is_a_violation() -> None:
     assert explore([fails], allow=["errors"]).ok
 
 
+def test_a_program_that_never_ends() -> None:
+    async def forever(client: LabClient) -> None:
+        while True:
+            await client.incr("n")
+
+    for options in ({}, {"scheduler": "random", "schedules": 2}, {"preemptions": 1}):
+        found = explore([forever], longest=50, **options)  # type: ignore[arg-type]
+        assert found.counterexample is not None
+        assert found.counterexample.message == "it goes on for ever: not at its end after 50 steps"
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_code_that_catches_everything_is_left_where_it_is(threads: bool) -> None:
+    def stubborn(client: Any) -> None:
+        while True:
+            try:
+                client.incr("n")
+            except BaseException:
+                continue
+            return
+
+    assert explore([actor(stubborn, threads=threads), actor(stubborn, threads=threads)], crashes=1).complete
+
+
+def test_locks_of_redis_py() -> None:
+    def locks(client: Any) -> None:
+        with client.lock("lock", timeout=5, sleep=1):
+            client.incr("inside")
+            client.decr("inside")
+
+    def inside(state: State) -> list[str]:
+        return ["x"] * int(state.call("GET", "inside") or 0)
+
+    assert explore([locks, locks], check=mutual_exclusion(inside), schedules=300).ok
+    assert not explore([locks, locks], check=mutual_exclusion(inside), clock_steps=2, allow=["errors"])
+
+
 def test_uncontrolled_chance_is_noticed() -> None:
     draws = itertools.count()
 
