@@ -251,14 +251,9 @@ def explore(
 
     Raises ValueError for a bad argument, EmulatorError if the program does not do the same in the same schedule.
     """
-    if scheduler not in SCHEDULERS:
-        raise ValueError(f"scheduler must be one of {', '.join(SCHEDULERS)}, not {scheduler!r}")
-    for name, number in (("crashes", crashes), ("lost_replies", lost_replies), ("clock_steps", clock_steps),
-                         ("restarts", restarts), ("preemptions", preemptions or 0), ("longest", longest)):  # fmt: skip
-        if not isinstance(number, int) or number < 0:
-            raise ValueError(f"{name} must be a whole number of at least 0, not {number!r}")
-    if unknown := set(allow) - {"errors", "stuck"}:
-        raise ValueError(f"allow knows 'errors' and 'stuck', not {sorted(unknown)[0]!r}")
+    numbers = {"crashes": crashes, "lost_replies": lost_replies, "clock_steps": clock_steps, "restarts": restarts,
+               "preemptions": preemptions or 0, "longest": longest}  # fmt: skip
+    _check_options(scheduler, numbers, allow)
     bounds = Bounds(crashes, lost_replies, clock_steps)
     world = world_of(actors, bounds, setup, seed, restarts, config)
     world.longest = longest
@@ -272,6 +267,17 @@ def explore(
         raise EmulatorError(str(problem)) from None
     finally:
         world.close()
+
+
+def _check_options(scheduler: str, numbers: Mapping[str, int], allow: Sequence[str]) -> None:
+    """Raises ValueError for what `explore` cannot be given."""
+    if scheduler not in SCHEDULERS:
+        raise ValueError(f"scheduler must be one of {', '.join(SCHEDULERS)}, not {scheduler!r}")
+    for name, number in numbers.items():
+        if not isinstance(number, int) or number < 0:
+            raise ValueError(f"{name} must be a whole number of at least 0, not {number!r}")
+    if unknown := set(allow) - {"errors", "stuck"}:
+        raise ValueError(f"allow knows 'errors' and 'stuck', not {sorted(unknown)[0]!r}")
 
 
 def replay(token: str, actors: Sequence[Program] | Mapping[str, Program], *, setup: Callable[[Any], Any] | None = None,
