@@ -42,6 +42,7 @@ _MODULES = (
     "persistence",
     "info",
     "memory",
+    "monitoring",
     "replication",
     "introspection",
     "cluster",

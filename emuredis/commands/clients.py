@@ -292,6 +292,7 @@ def client_help(ctx: Session, argv: list[bytes]) -> Reply:
 def _flags(session: Session) -> bytes:
     """The letters of the server, in its order; N when there is none."""
     letters = (
+        (session.monitor, b"O"),
         (session.subscriptions, b"P"),
         (session.queue is not None, b"x"),
         (session.waiter is not None, b"b"),

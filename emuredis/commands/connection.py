@@ -172,6 +172,8 @@ def reset(ctx: Session, argv: list[bytes]) -> Reply:
     """Brings the connection back to how it was when it was made."""
     forget_transaction(ctx)
     ctx.engine.pubsub.leave(ctx)
+    if ctx.monitor:
+        ctx.engine.monitors.remove(ctx)
     ctx.db = ctx.engine.keyspace.databases[0]
     ctx.protocol = 2
     ctx.name = b""

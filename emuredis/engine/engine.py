@@ -33,7 +33,7 @@ from emuredis.engine.waiting import Waiting
 from emuredis.errors import ReplyError
 from emuredis.keyspace.keyspace import Keyspace
 from emuredis.replies import QUEUED, Frames, Reply
-from emuredis.spec import ALLOW_BUSY, NO_AUTH, NO_MULTI, SUBSCRIBED, Command, Handler, Table
+from emuredis.spec import ALLOW_BUSY, FLAGS, NO_AUTH, NO_MULTI, SUBSCRIBED, Command, Handler, Table
 
 __all__ = ["Engine"]
 
@@ -41,6 +41,7 @@ NO_REPLY = Frames()
 
 #: Refusals that a client of a cluster has to understand: EXEC gives them as they are.
 _OF_CLUSTERS = frozenset(["CROSSSLOT", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"])
+_ON_KEYS = FLAGS["write"] | FLAGS["readonly"] | FLAGS["may_replicate"]
 _IN_MULTI = frozenset(["multi", "exec", "discard", "watch", "quit", "reset"])
 
 
@@ -71,6 +72,7 @@ class Engine:
         self.script_observers: list[Any] = []  # see emuredis.scripting.watch
         self.script_names: dict[bytes, str] = {}  # SHA1 to a name for messages
         self.strict: Any = None  # see emuredis.scripting.strict
+        self.monitors: Any = None  # see emuredis.commands.monitoring
         self.scheduler: Any = None  # whom to ask instead of waiting, see emuredis.lab.threads
         self.current_command: Any = None
         self.current_argv: list[bytes] = []
@@ -116,6 +118,8 @@ class Engine:
         if session.waiter is not None:
             self.waiting.remove(session.waiter)
         self.pubsub.leave(session)
+        if session.monitor:
+            self.monitors.remove(session)
         self.unwatch(session)
         self.commands += session.commands
         session.queue = None
@@ -318,6 +322,8 @@ class Engine:
             raise ReplyError(f"ERR Command '{cmd.name}' not allowed inside a transaction")
         if self.cluster is not None:
             self.cluster.admit(session, cmd, argv)
+        if session.monitor and cmd.flags & _ON_KEYS:
+            raise ReplyError("ERR Replica can't interact with the keyspace")
         if session.protocol == 2 and session.subscriptions and not cmd.flags & SUBSCRIBED:
             raise ReplyError(
                 f"ERR Can't execute '{cmd.name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "

@@ -34,7 +34,7 @@ class Session:
     __slots__ = (
         "__weakref__", "addr", "asking", "authenticated", "born_ns", "capa", "channels", "closing", "commands", "cut",
         "db", "debugging", "deny_blocking", "door", "engine", "gated", "id", "laddr", "last_command", "last_ns",
-        "lib_name", "lib_ver", "multi_failed", "name", "net", "no_evict", "no_touch", "on_close", "on_push",
+        "lib_name", "lib_ver", "monitor", "multi_failed", "name", "net", "no_evict", "no_touch", "on_close", "on_push",
         "on_reply", "patterns", "protocol", "queue", "readonly", "reply_mode", "script", "shard_channels", "user",
         "waiter", "watch_broken", "watched",
     )  # fmt: skip
@@ -70,7 +70,7 @@ class Session:
         self.door: Any = None  # what holds the connection, if a debugging session can be held over it
         self.reply_mode = "on"  # CLIENT REPLY: on | off | skip_next | skip
         self.no_evict = self.no_touch = False
-        self.closing = False
+        self.monitor = self.closing = False  # monitor: is sent every command
         self.readonly = False
         self.asking = 0  # of a cluster: for how many commands a slot that is being taken over may be used
         self.cut = False  # closed by the emulator in place of a reply
@@ -120,6 +120,7 @@ class Session:
             or self.engine.gates
             or self.engine.observers
             or self.waiter is not None
+            or self.monitor
             or self.closing
             or self.engine.busy.on
             or self.engine.cluster is not None
