@@ -43,6 +43,7 @@ _MODULES = (
     "info",
     "memory",
     "monitoring",
+    "lone",
     "replication",
     "introspection",
     "cluster",

@@ -13,6 +13,7 @@ __all__ = [
     "DEBUG",
     "FUNCTION",
     "MEMORY",
+    "MODULE",
     "PUBSUB",
     "SCRIPT",
     "XGROUP",
@@ -420,6 +421,20 @@ STATS
 USAGE <key> [SAMPLES <count>]
     Return memory in bytes used by <key> and its value. Nested values are
     sampled up to <count> times (default: 5, 0 means sample all).
+HELP
+    Print this help.
+""".splitlines()
+
+MODULE = b"""\
+MODULE <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
+LIST
+    Return a list of loaded modules.
+LOAD <path> [<arg> ...]
+    Load a module library from <path>, passing to it any optional arguments.
+LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]
+    Load a module library from <path>, while passing it module configurations and optional arguments.
+UNLOAD <name>
+    Unload a module.
 HELP
     Print this help.
 """.splitlines()

@@ -187,7 +187,10 @@ def _key_spec(spec: KeySpec) -> Reply:
 #: Commands that are not for applications.
 _SYSTEM_COMMANDS = frozenset(["cluster|syncslots", "debug", "pfdebug", "pfselftest", "restore-asking"])
 #: Those that have a better one, since when, and which.
-_DEPRECATED = {"cluster|slaves": (b"5.0.0", b"`CLUSTER REPLICAS`")}
+_DEPRECATED = {
+    "cluster|slaves": (b"5.0.0", b"`CLUSTER REPLICAS`"),
+    "slaveof": (b"5.0.0", b"`REPLICAOF`"),
+}
 
 
 def _docs(cmd: Command) -> Reply:
