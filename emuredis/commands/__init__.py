@@ -44,6 +44,7 @@ _MODULES = (
     "memory",
     "monitoring",
     "lone",
+    "logs",
     "replication",
     "introspection",
     "cluster",

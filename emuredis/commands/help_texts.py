@@ -9,6 +9,7 @@ __all__ = [
     "CLIENT",
     "CLUSTER",
     "COMMAND",
+    "COMMANDLOG",
     "CONFIG",
     "DEBUG",
     "FUNCTION",
@@ -16,6 +17,7 @@ __all__ = [
     "MODULE",
     "PUBSUB",
     "SCRIPT",
+    "SLOWLOG",
     "XGROUP",
     "XINFO",
 ]
@@ -435,6 +437,40 @@ LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]
     Load a module library from <path>, while passing it module configurations and optional arguments.
 UNLOAD <name>
     Unload a module.
+HELP
+    Print this help.
+""".splitlines()
+
+SLOWLOG = b"""\
+SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
+GET [<count>]
+    Return top <count> entries from the slowlog (default: 10, -1 mean all).
+    Entries are made of:
+    id, timestamp, time in microseconds, arguments array, client IP and port,
+    client name
+LEN
+    Return the length of the slowlog.
+RESET
+    Reset the slowlog.
+HELP
+    Print this help.
+""".splitlines()
+
+COMMANDLOG = b"""\
+COMMANDLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
+GET <count> <type>
+    Return top <count> entries of the specified <type> from the commandlog (-1 mean all).
+    Entries are made of:
+    id, timestamp,
+        time in microseconds for type of slow,
+        or size in bytes for type of large-request,
+        or size in bytes for type of large-reply
+    arguments array, client IP and port,
+    client name
+LEN <type>
+    Return the length of the specified type of commandlog.
+RESET <type>
+    Reset the specified type of commandlog.
 HELP
     Print this help.
 """.splitlines()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from emuredis.engine.logs import redacted
 from emuredis.errors import ReplyError
 from emuredis.replies import OK, QUEUED, Reply, Status
 from emuredis.spec import FLAGS, command
@@ -22,7 +23,6 @@ __all__ = ["Monitors", "monitors_of"]
 _UNSEEN = FLAGS["skip_monitor"] | FLAGS["admin"]
 #: Flagged as unseen, and told of all the same: these before what they run, EXEC after it.
 _BEFORE = frozenset("eval eval_ro evalsha evalsha_ro fcall fcall_ro".split())
-_SECRET = b"(redacted)"
 _ESCAPED = {0x22: b'\\"', 0x5C: b"\\\\", 10: b"\\n", 13: b"\\r", 9: b"\\t", 7: b"\\a", 8: b"\\b"}
 
 
@@ -69,7 +69,7 @@ class Monitors:
     def after(self, session: Session, cmd: Command, argv: list[bytes], reply: Reply) -> None:
         if reply is QUEUED or (cmd.flags & _UNSEEN and cmd.name != "exec"):
             return
-        self._tell(_place(session), session.db.index, _redacted(cmd, argv))
+        self._tell(_place(session), session.db.index, redacted(cmd, argv))
 
     def batched(self, size: int) -> None:
         """How commands came is nothing to tell."""
@@ -125,17 +125,6 @@ def _place(session: Session) -> bytes:
     if session.laddr and session.addr.endswith(b":0"):
         return b"unix:" + session.laddr.rpartition(b":")[0]
     return session.addr or b"in-process:%d" % session.id
-
-
-def _redacted(cmd: Command, argv: list[bytes]) -> list[bytes]:
-    if cmd.name == "auth":
-        return [argv[0]] + [_SECRET] * (len(argv) - 1)
-    if cmd.name == "hello":
-        words = [word.upper() for word in argv]
-        if b"AUTH" in words:
-            at = words.index(b"AUTH") + 1
-            return [*argv[:at], *[_SECRET] * len(argv[at : at + 2]), *argv[at + 2 :]]
-    return argv
 
 
 def quoted(word: bytes) -> bytes:

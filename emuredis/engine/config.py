@@ -203,6 +203,12 @@ _PARAMETERS = [
     Parameter("proto-max-bulk-len", 512 * 1024 * 1024, _memory(1024 * 1024, _MAX), str),
     Parameter("rdbcompression", True, _yes_no, _render_yes_no),
     Parameter("replicaof", "", _text, str, STATED),
+    Parameter("commandlog-execution-slower-than", 10_000, _integer(-1, _MAX), str),
+    Parameter("commandlog-large-reply-max-len", 128, _COUNT, str),
+    Parameter("commandlog-large-request-max-len", 128, _COUNT, str),
+    Parameter("commandlog-reply-larger-than", 1 << 20, _integer(-1, _MAX), str),
+    Parameter("commandlog-request-larger-than", 1 << 20, _integer(-1, _MAX), str),
+    Parameter("commandlog-slow-execution-max-len", 128, _COUNT, str),
     Parameter("requirepass", "", _text, str),
     Parameter("save", "", _text, str, FIXED),
     # Ours: a script is ended after so many Lua instructions or real milliseconds, or when it needs more bytes of
@@ -231,6 +237,8 @@ ALIASES = {
     "hash-max-ziplist-value": "hash-max-listpack-value",
     "list-max-ziplist-size": "list-max-listpack-size",
     "lua-time-limit": "busy-reply-threshold",
+    "slowlog-log-slower-than": "commandlog-execution-slower-than",
+    "slowlog-max-len": "commandlog-slow-execution-max-len",
     "slaveof": "replicaof",
     "zset-max-ziplist-entries": "zset-max-listpack-entries",
     "zset-max-ziplist-value": "zset-max-listpack-value",
@@ -252,9 +260,8 @@ _OTHERS = """
     cluster-migration-barrier cluster-node-timeout cluster-port cluster-preferred-endpoint-type
     cluster-replica-no-failover cluster-replica-validity-factor
     cluster-slave-no-failover cluster-slave-validity-factor cluster-slot-migration-log-max-len
-    cluster-slot-stats-enabled commandlog-execution-slower-than commandlog-large-reply-max-len
-    commandlog-large-request-max-len commandlog-reply-larger-than commandlog-request-larger-than
-    commandlog-slow-execution-max-len crash-log-enabled crash-memcheck-enabled disable-thp
+    cluster-slot-stats-enabled
+    crash-log-enabled crash-memcheck-enabled disable-thp
     dual-channel-replication-enabled enable-module-command enable-protected-configs extended-redis-compatibility
     hash-seed hide-user-data-from-log hz ignore-warnings import-mode jemalloc-bg-thread
     latency-monitor-threshold latency-tracking latency-tracking-info-percentiles lazyfree-lazy-eviction
@@ -272,7 +279,7 @@ _OTHERS = """
     replica-read-only replica-serve-stale-data server-cpulist server_cpulist set-proc-title shutdown-timeout
     slave-announce-ip slave-announce-port slave-ignore-maxmemory slave-lazy-flush slave-priority slave-read-only
     slave-serve-stale-data slot-migration-max-failover-repl-bytes
-    slowlog-log-slower-than slowlog-max-len socket-mark-id stop-writes-on-bgsave-error supervised syslog-enabled
+    socket-mark-id stop-writes-on-bgsave-error supervised syslog-enabled
     syslog-facility syslog-ident tcp-backlog tcp-keepalive
     tls-auth-clients tls-auth-clients-user tls-auto-reload-interval tls-ca-cert-dir tls-ca-cert-file tls-cert-file
     tls-ciphers tls-ciphersuites tls-client-cert-file tls-client-key-file tls-client-key-file-pass tls-cluster

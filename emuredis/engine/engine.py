@@ -24,6 +24,7 @@ from emuredis.clock import Clock, entropy_token, new_random
 from emuredis.engine.busy import Busy
 from emuredis.engine.cluster import Node
 from emuredis.engine.config import Config
+from emuredis.engine.logs import CommandLogs
 from emuredis.engine.memory import Memory
 from emuredis.engine.persistence import Persistence
 from emuredis.engine.pubsub import PubSub
@@ -60,7 +61,7 @@ class Engine:
         self.threads.note()
         self.rng = new_random(seed)
         self.run_id = entropy_token(40)
-        self.memory = Memory(self)
+        self.memory, self.logs = Memory(self), CommandLogs(self)
         self.sessions: dict[int, Session] = {}
         self.leaving: list[Session] = []
         self.outbox: list[tuple[Session, Reply]] = []
@@ -98,6 +99,7 @@ class Engine:
         self.keyspace.notify = self.config.notify_keyspace_events
         self.keyspace.update_hooks()
         self.memory.configure()
+        self.logs.configure()
 
     # -- sessions -------------------------------------------------------------------------------
 
