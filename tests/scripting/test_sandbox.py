@@ -261,7 +261,7 @@ def test_without_lupa_the_error_names_the_package(monkeypatch: pytest.MonkeyPatc
 
 def test_a_command_the_emulator_lacks_is_named() -> None:
     emulator = Emulator()
-    assert "does not support FAILOVER" in error_of(evaluate(emulator, "redis.call('failover')"))
+    assert "does not support BGREWRITEAOF" in error_of(evaluate(emulator, "redis.call('bgrewriteaof')"))
 
 
 def test_time_stands_still_in_a_script() -> None:

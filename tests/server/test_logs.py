@@ -22,7 +22,7 @@ def plain(frame: Any) -> Any:
 
 
 def entries(connection: Connection) -> dict[str, list[Any]]:
-    """Number, words and name of each entry, and the size where it is one."""
+    """Number, words and name of each entry, and the size where it is one (that of HELLO's reply has the client's id)."""
     told: dict[str, list[Any]] = {}
     connection.call("CONFIG", "SET", "commandlog-request-larger-than", 50, "commandlog-reply-larger-than", 20,
                     "slowlog-log-slower-than", 0)  # fmt: skip
@@ -35,7 +35,7 @@ def entries(connection: Connection) -> dict[str, list[Any]]:
         found = plain(connection.call("COMMANDLOG", "GET", -1, kind))
         first = found[-1][0]
         told[kind] = [
-            [number - first, None if kind == "slow" else size, words, name]
+            [number - first, None if kind == "slow" or words[0] == b"HELLO" else size, words, name]
             for number, _, size, words, _, name in found
             if words[0] != b"COMMANDLOG" and words[:2] != [b"CONFIG", b"SET"]
         ]
