@@ -21,8 +21,8 @@ def plain(frame: Any) -> Any:
     return [plain(item) for item in frame.value] if isinstance(frame.value, list) else frame.value
 
 
+def entries(connection: Connection) -> dict[str, list[Any]]:
     """Number, words and name of each entry, and the size where it is one (not of HELLO: its reply has an id in it)."""
-    """Number, words and name of each entry, and the size where it is one (that of HELLO's reply has the client's id)."""
     told: dict[str, list[Any]] = {}
     connection.call("CONFIG", "SET", "commandlog-request-larger-than", 50, "commandlog-reply-larger-than", 20,
                     "slowlog-log-slower-than", 0)  # fmt: skip
